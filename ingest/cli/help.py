@@ -20,8 +20,8 @@ GROUPS = {  # and the order in which each group shows its options; COMMAND.NAME 
         " estimate"
     ),
     "Time": (
-        "period refresh step force begin end explain.step explain.force export.step age until interval until_idle time_base"
-        " sample.every duration timeout"
+        "period refresh step force begin end explain.step explain.force export.step age until interval until_idle"
+        " until_accuracy time_base sample.every duration timeout"
     ),
     "Picture": "latency most_rows rows axis drop columns highlight shading scale curves hgrm distribution.sla full marks",
     "Verdict": "same_within least_change fail_above accept last record allow_unknown webhook",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingest.cli.load import Loading, load_options, print_account
-from ingest.cli.options import command, option
+from ingest.cli.options import WANTED, command, option, share
 from ingest.cli.output import INTERRUPTED, say
 from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of, store_url
 from ingest.core.errors import DeliveryError, InputError, RefusedError, StoreError, UsageError, counted, plural
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ingest.core.marks import Mark
     from ingest.live.sample import Stop
+    from ingest.live.watch.accuracy import Accuracy
     from ingest.live.watch.cycle import Cycle, WatchCycle
     from ingest.load.load import LoadAccount
     from ingest.objectives.check import Checked
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ingest.query.episodes import Episode
     from ingest.store import Store
 
+NOT_REACHED = 5
 SHARE, QUICK_SECONDS = 10, 0.2  # judging all of a long run may take a tenth of the time
 LONGEST_LAG_NS = 3600 * 10**9  # older rows are of a benchmark that ran before
 CLEARED = "\r\x1b[K"  # the line of a terminal
@@ -41,6 +43,12 @@ class Options(Loading):
     until_idle: str | None = option(
         "--until-idle", metavar="D", help="End when nothing new has come for this long, such as 60s [default: never]."
     )
+    until_accuracy: str | None = option(
+        "--until-accuracy",
+        metavar="N%",
+        help="End when every percentile of -p is known this well, such as 5%: 95 % bounds from the windows, by operation.",
+    )
+    wanted: str = WANTED
     objectives: Path | None = option(
         "--objectives",
         metavar="SLA.yml",
@@ -60,12 +68,14 @@ def watch(options: Options) -> int:
     Examples:
       tailboard watch /var/log/bench --run nightly-42
       tailboard watch h1/ h2/ --run test-7 --until-idle 60s
+      tailboard watch out/ --run test-9 --until-accuracy 5% -p 50,99
       fio job.fio --status-interval=1 --output-format=json+ --output=out/fio.json &
       tailboard watch out/ --run test-8 --until-idle 10s
 
     HdrHistogram logs are read line by line, fio's status dumps document by document; logs of operations are read again when
     they have grown; other files are loaded when they have not changed for a cycle. After a kill, run it again: it continues
-    where it stopped. Ctrl-C completes the run and ends; a second Ctrl-C ends at once.
+    where it stopped. Ctrl-C completes the run and ends; a second Ctrl-C ends at once. Exit status: 5 where it ends before
+    percentiles are known as well as --until-accuracy asks for.
     """
     from ingest.live import heeding
     from ingest.live.sample import Stop
@@ -82,6 +92,7 @@ def watch(options: Options) -> int:
         check_is_file(path)
     chosen, pace = load_options(options, "a watch"), parse_duration(options.interval) / 1e9
     idle = parse_duration(options.until_idle) / 1e9 if options.until_idle else None
+    accuracy = _accuracy(options)
     marks = marks_of(options.marks)
     if options.webhook and not options.objectives:
         raise UsageError("--webhook reports objectives: give them with --objectives SLA.yml")
@@ -91,9 +102,9 @@ def watch(options: Options) -> int:
     url = store_url(options.store)
     stop = Stop()
     with open_store(url, write=True) as store, letters_named(store), heeding(stop):
-        shown = _Shown(as_json=options.as_json)
-        running = WatchCycle(Watching.begun(paths, store, chosen), telling)
-        _cycles(running, shown, pace, idle, stop)
+        shown = _Shown(as_json=options.as_json, accuracy=accuracy)
+        running = WatchCycle(Watching.begun(paths, store, chosen), [each for each in (telling, accuracy) if each is not None])
+        _cycles(running, shown, pace, idle, stop, accuracy)
         _let_signals_end_it()
         shown.cycle(running.cycle(last=True))
         account = running.settle()
@@ -108,7 +119,23 @@ def watch(options: Options) -> int:
         return INTERRUPTED
     if not account.runs:
         raise InputError(f"nothing came under {', '.join(options.paths)} that could be loaded")
+    if accuracy is not None and not accuracy.reached:
+        say(accuracy.why_not())
+        return NOT_REACHED
     return 0
+
+
+def _accuracy(options: Options) -> Accuracy | None:
+    """Return what looks how well percentiles are known, None where nobody asks; UsageError for what is no percentage."""
+    if options.until_accuracy is None:
+        return None
+    from ingest.core.quantiles import parse_percentiles
+    from ingest.live.watch.accuracy import Accuracy
+
+    wanted = share(options.until_accuracy)
+    if not 0 < wanted < 1:
+        raise UsageError(f"--until-accuracy takes a percentage such as 5%, not {options.until_accuracy!r}")
+    return Accuracy(wanted, parse_percentiles(options.wanted))
 
 
 class Telling:
@@ -180,8 +207,11 @@ def _let_signals_end_it() -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _cycles(running: WatchCycle, shown: _Shown, pace: float, idle: float | None, stop: Stop) -> None:
-    """Run one cycle after another until nothing has come for long, or a signal has: the cycle that runs is finished first."""
+def _cycles(running: WatchCycle, shown: _Shown, pace: float, idle: float | None, stop: Stop, accuracy: Accuracy | None) -> None:
+    """Run one cycle after another until nothing has come for long, all is known, or a signal has come.
+
+    The cycle that runs is finished first.
+    """
     heard = time.monotonic()
     while not stop.signal:
         began = time.monotonic()
@@ -190,7 +220,7 @@ def _cycles(running: WatchCycle, shown: _Shown, pace: float, idle: float | None,
         now = time.monotonic()
         if done.news:
             heard = now
-        if idle is not None and now - heard >= idle:
+        if (idle is not None and now - heard >= idle) or (accuracy is not None and accuracy.reached):
             return
         if not done.behind:
             stop.wait(max(0.0, pace - (now - began)))
@@ -199,8 +229,8 @@ def _cycles(running: WatchCycle, shown: _Shown, pace: float, idle: float | None,
 class _Shown:
     """Tells what happens: a line that stays in place on a terminal, JSON for machines, sentences for both."""
 
-    def __init__(self, *, as_json: bool) -> None:
-        self._json = as_json
+    def __init__(self, *, as_json: bool, accuracy: Accuracy | None) -> None:
+        self._json, self._accuracy = as_json, accuracy
         self._terminal = sys.stderr.isatty()
         self._totals = {"rows": 0, "samples": 0, "documents": 0, "rejected": 0, "loaded": 0}
 
@@ -210,7 +240,8 @@ class _Shown:
             self._totals[name] += getattr(done, name)
         self._say(done.said)
         if self._json and (done.news or done.said):
-            _print({"event": "cycle", **{name: value for name, value in asdict(done).items() if name != "news"}})
+            known = {} if self._accuracy is None else {"accuracy": _by_name(self._accuracy.within)}
+            _print({"event": "cycle", **{name: value for name, value in asdict(done).items() if name != "news"}, **known})
         if self._terminal:
             print(f"{CLEARED}{self._line(done)}", end="", file=sys.stderr, flush=True)
 
@@ -244,7 +275,17 @@ class _Shown:
         final = f", final up to {utc(done.final_ns)}" if done.final_ns is not None and done.final_ns > NOTHING_FINAL else ""
         waiting = f", {done.waiting} waiting" if done.waiting else ""
         rejected = f", {self._totals['rejected']} rejected" if self._totals["rejected"] else ""
-        return f"watching {counted(done.files, 'file')}{waiting}: {counted(self._totals['rows'], 'row')}{rejected}{lag}{final}"
+        known = f", {self._accuracy.said()}" if self._accuracy is not None else ""
+        rows = f"{counted(self._totals['rows'], 'row')}{rejected}{lag}{final}{known}"
+        return f"watching {counted(done.files, 'file')}{waiting}: {rows}"
+
+
+def _by_name(within: dict[tuple[str, str, str], float]) -> list[dict[str, Any]]:
+    """Return how well percentiles are known as JSON has it: null where that is not known."""
+    return [
+        {"run": run, "op": operation, "percentile": name, "within": None if known != known else known}  # noqa: PLR0124  # NaN
+        for (run, operation, name), known in within.items()
+    ]
 
 
 def _print(facts: dict[str, Any]) -> None:

@@ -187,7 +187,7 @@ def _measures(
 ) -> Iterator[tuple[str, float, list[Measured]]]:
     """Yield each measure with its percentile (NaN: none), and what every run measured."""
     for percentile in sorted(percentiles, key=lambda wanted: float(wanted.text)):
-        yield percentile.name, float(percentile.text), [_bounds(night, percentile) for night in nights]
+        yield percentile.name, float(percentile.text), [bounds_of(night, percentile) for night in nights]
     if not throughput and not above_ns:
         return
     tables = [whole_runs(night.answer, Wanted((), above_ns, possible=True)) for night in nights]
@@ -211,7 +211,7 @@ def _column(table: Table, values: Float, low: Float | None = None, high: Float |
     return {group: (value, bottom, top, int(count), False, 0.0) for group, value, bottom, top, count in cells}
 
 
-def _bounds(night: Night, percentile: Percentile) -> Measured:
+def bounds_of(night: Night, percentile: Percentile) -> Measured:
     """Return a percentile of each group of a run with its bounds."""
     rows = {}
     sides = sides_of([regrouped(windows, night.answer.by) for windows in night.windows])

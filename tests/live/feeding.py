@@ -60,7 +60,7 @@ def options(run: str = "r", **words) -> LoadOptions:
 
 def begun(folder: Path | list[Path], store, clock: Clock, after=None, **words) -> WatchCycle:
     paths = folder if isinstance(folder, list) else [folder]
-    return WatchCycle(Watching.begun(paths, store, options(**words), clock, clock.now_ns), after)
+    return WatchCycle(Watching.begun(paths, store, options(**words), clock, clock.now_ns), () if after is None else (after,))
 
 
 def watched(path: Path, pieces: Sequence[str], url: str, *, seconds: int = 1, **words) -> None:

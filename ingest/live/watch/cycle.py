@@ -331,9 +331,9 @@ class Cycle:
 
 
 class WatchCycle:
-    """A watch of some paths: `cycle` after cycle, then `settle`. `after` is called for each run whose rollups have changed."""
+    """A watch of some paths: `cycle` after cycle, then `settle`. `after` are called for each run whose rollups have changed."""
 
-    def __init__(self, watching: Watching, after: Callable[[Store, str], None] | None = None) -> None:
+    def __init__(self, watching: Watching, after: Sequence[Callable[[Store, str], None]] = ()) -> None:
         self.watching = watching
         self._after = after
         self._ours: dict[Path, Seen] = {}
@@ -352,9 +352,9 @@ class WatchCycle:
         loaded = load_whole(watching, files)
         rows = loaded.rows
         self._counted.update(documents=loaded.documents, rows=rows.rows, rejected=rows.rows_rejected, samples=rows.samples)
-        if self._after is not None:
-            for run in sorted({*changed, *loaded.runs}):
-                self._after(watching.store, run)
+        for run in sorted({*changed, *loaded.runs}):
+            for look in self._after:
+                look(watching.store, run)
         ours = {path: files[path] for path in (*watching.tailed(), *watching.waiting) if path in files}
         news = ours != self._ours or bool(changed or loaded.loaded)
         self._ours = ours

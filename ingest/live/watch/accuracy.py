@@ -1,0 +1,74 @@
+"""How well percentiles are known while a run grows: a watch ends once all of them are known well enough.
+
+The bounds are those of `trend`: between which a percentile of this execution lies, 95 times in 100, from its windows, and what
+missing samples leave open beside them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ingest.core.errors import InputError
+from ingest.core.quantiles import Percentile
+from ingest.query.question import ALL, Question
+from ingest.query.trend import Night, bounds_of
+from ingest.store import Store
+
+SHARE = 10  # asking about all of a long run may take a tenth of the time
+OP = "op"
+
+
+class Accuracy:
+    """Called by a watch after each cycle; `reached` once every percentile of every run and operation is within `wanted` of it.
+
+    `within` has, by run, operation and percentile, the larger distance of a bound from the value, as a share of it; NaN where the
+    samples or the windows are too few to say. `bins` is the error bound of the widest bins that carry them: nothing is known
+    better than that.
+    """
+
+    def __init__(self, wanted: float, percentiles: Sequence[Percentile], clock: Callable[[], float] = time.monotonic) -> None:
+        self.wanted, self.percentiles, self._clock = wanted, percentiles, clock
+        self.within: dict[tuple[str, str, str], float] = {}
+        self.bins = 0.0
+        self._next = -math.inf
+
+    def __call__(self, store: Store, run: str) -> None:
+        """Look at a run, unless that would take more than its share of the time."""
+        began = self._clock()
+        if began < self._next:
+            return
+        question = Question(by=(OP,)).about([run])
+        try:
+            windows = store.answer(question)
+            night = Night(run, 0, store.answer(replace(question, step=ALL)), (windows,))
+        except InputError:  # nothing has come yet that has percentiles
+            return
+        for percentile in self.percentiles:
+            for (operation, *_), (value, low, high, _, _, error) in bounds_of(night, percentile).items():
+                self.within[run, operation, percentile.name] = max(high - value, value - low) / value if value else math.nan
+                self.bins = max(self.bins, error)
+        self._next = self._clock() + SHARE * (self._clock() - began)
+
+    @property
+    def reached(self) -> bool:
+        """Return whether everything is known well enough."""
+        return bool(self.within) and all(within <= self.wanted for within in self.within.values())
+
+    def said(self) -> str:
+        """Return the percentile that is known worst in words: p99.9 of write is known to 7.2 %."""
+        if not self.within:
+            return "no percentile is known yet"
+        (_, operation, name), worst = max(self.within.items(), key=lambda each: (math.isnan(each[1]), each[1]))
+        known = "has too few windows or samples for bounds" if math.isnan(worst) else f"is known to {100 * worst:.2g} %"
+        return f"{name}{f' of {operation}' if operation else ''} {known}"
+
+    def why_not(self) -> str:
+        """Return why a run has ended before everything is known well enough, and what helps."""
+        if self.bins > self.wanted:
+            remedy = f"its bins are {100 * self.bins:.2g} % wide: record with finer ones, or ask for less"
+        else:
+            remedy = "let the benchmark run for longer"
+        return f"--until-accuracy {100 * self.wanted:g}% is not reached: {self.said()}; {remedy}"

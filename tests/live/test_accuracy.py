@@ -1,0 +1,96 @@
+"""watch --until-accuracy: it ends when percentiles are known well enough, not before, and says why it cannot."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ingest.cli import run as command
+from ingest.core.quantiles import parse_percentiles
+from ingest.live.watch.accuracy import Accuracy
+from ingest.query.question import Question
+from ingest.query.trend import Night, bounds_of
+from ingest.store import open_store
+from tests.query.incidents import MS, SECOND, ZERO, written
+
+
+def operations(seconds: int, rate: int, seed: int = 1) -> list[tuple[str, str, int, int]]:
+    """Return operations of one host whose latencies are lognormal."""
+    noise = random.Random(seed)
+    return [
+        ("h1", "read", ZERO + second * SECOND + noise.randint(1, 1_000_000) * 1000, round(MS * noise.lognormvariate(0, 1)))
+        for second in range(seconds)
+        for _ in range(rate)
+    ]
+
+
+def looked(folder: Path, events: list[tuple[str, str, int, int]], percentiles: str = "50,99") -> Accuracy:
+    """Return what is known of a run that was loaded into a store."""
+    path, url = written(folder, events), f"sqlite:{folder / 'x.db'}"
+    assert command(["load", str(path), "--input-format", str(folder / "events.yml"), "--store", url, "--run", "r"]) == 0
+    accuracy = Accuracy(0.05, parse_percentiles(percentiles))
+    with open_store(url) as store:
+        (record,) = store.runs()
+        accuracy(store, record.run)
+        whole = Question(by=("op",), step="all").about([record.run])
+        night = Night(record.run, 0, store.answer(whole), (store.answer(Question(by=("op",)).about([record.run])),))
+        for percentile in accuracy.percentiles:
+            for (op, *_), (value, low, high, *_) in bounds_of(night, percentile).items():
+                assert accuracy.within[record.run, op, percentile.name] == pytest.approx(
+                    max(high - value, value - low) / value, nan_ok=True
+                )
+    return accuracy
+
+
+def test_what_is_known_comes_nearer_the_longer_a_run_lasts(tmp_path: Path) -> None:
+    short, long = (looked(tmp_path / str(seconds), operations(seconds, 100)) for seconds in (60, 600))
+    assert short.within.keys() == long.within.keys()
+    assert all(long.within[name] < short.within[name] for name in long.within)
+    assert not short.reached and "is known to" in short.said()
+    assert "let the benchmark run for longer" in short.why_not()
+
+
+def test_bounds_hold_the_percentile_of_the_process(tmp_path: Path) -> None:
+    held = 0
+    for seed in range(20):
+        accuracy = looked(tmp_path / str(seed), operations(120, 100, seed), "50,90")
+        latencies = np.array([one[3] for one in operations(120, 100, seed)])
+        for (_, _, name), within in accuracy.within.items():
+            true = MS * math.exp({"p50": 0.0, "p90": 1.2816}[name])
+            measured = float(np.quantile(latencies, float(name[1:]) / 100))
+            held += abs(measured - true) <= within * measured
+    assert held >= 34  # of 40, at 95 %: fewer come once in 100 times
+
+
+def test_too_few_windows_are_no_accuracy(tmp_path: Path) -> None:
+    accuracy = looked(tmp_path, operations(3, 5))
+    assert not accuracy.reached
+    assert "has too few windows or samples for bounds" in accuracy.said()
+
+
+def test_nothing_is_known_better_than_its_bins() -> None:
+    accuracy = Accuracy(0.001, parse_percentiles("50"))
+    accuracy.within, accuracy.bins = {("r", "read", "p50"): 0.01}, 0.0078
+    assert "its bins are 0.78 % wide" in accuracy.why_not()
+
+
+@pytest.mark.parametrize(("wanted", "status"), [("50%", 0), ("0.5%", 5)])
+def test_a_watch_ends_when_all_is_known(tmp_path: Path, capfd, wanted: str, status: int) -> None:
+    path = written(tmp_path / "logs", operations(120, 50))
+    words = ["--input-format", str(tmp_path / "logs" / "events.yml"), "--store", f"sqlite:{tmp_path / 'x.db'}", "--run", "r"]
+    ended = command(
+        ["watch", str(path), *words, "--interval", "50ms", "--until-accuracy", wanted, "-p", "50,90", "--until-idle", "2s"]
+    )
+    told = capfd.readouterr().err
+    assert ended == status
+    assert (f"--until-accuracy {wanted} is not reached: p90 of read is known to" in told) == (status == 5)
+
+
+@pytest.mark.parametrize("wanted", ["5x", "0", "100%"])
+def test_what_is_no_percentage_is_refused(tmp_path: Path, wanted: str, capfd) -> None:
+    assert command(["watch", str(tmp_path), "--run", "r", "--until-accuracy", wanted]) == 2
+    assert "--until-accuracy takes a percentage such as 5%" in capfd.readouterr().err
