@@ -72,6 +72,7 @@ LEAST_RATE, HARDLY = 0.75, 0.2  # of the usual rate; what completes after hardly
 LEAST_EXCESS = 0.02  # of all excess of the run, that a finding has
 LEAST_MISSING = 0.01  # of all completions
 SPANS = (1, 2, 4, 8, 16, 32)  # blocks in a row whose differences measure what chance does
+OWN_BY_CHANCE = 0.4  # times, that one of alike sets seems to vary more
 SEARCHED = 8  # blocks: the length whose noise weighs the search
 PHIS = np.array([0, 0.3, 0.5, 0.7, 0.8, 0.87, 0.92, 0.95, 0.97, 0.98, 0.99])
 SHARES = np.concatenate([[0.0], np.geomspace(0.02, 200, 40)])  # of the variance of a block that wanders, beside that of counting
@@ -198,50 +199,64 @@ def _kept(blocks: int, span: int) -> float:
 @lru_cache(maxsize=64)
 def _of_lowest(kept: float) -> float:
     """Return the mean of the lowest share of squares of normal numbers."""
+    if kept == 1:
+        return 1.0
     z = NORMAL.inv_cdf((1 + kept) / 2)
     return 1 - 2 * z * NORMAL.pdf(z) / kept
 
 
-def _ratio(counts: Float, of: Float, span: int, usable: Bool, *, binomial: bool) -> Float:
-    """Return by how many times neighbouring spans differ more than counting makes them, (sets); NaN where too few can be seen."""
+def _ratio(counts: Float, of: Float, span: int, usable: Bool, *, binomial: bool, around: bool = False) -> Float:
+    """Return by how many times spans of blocks vary more than counting makes them, (sets); NaN where too few can be seen.
+
+    Each against the next one, which no episode moves; or `around` the mean of the usable blocks, where wandering shows in full.
+    """
     blocks = counts.shape[1]
-    starts = np.arange(0, blocks - 2 * span + 1, max(span // 2, 1))
+    starts = np.arange(0, blocks - (1 if around else 2) * span + 1, max(span // 2, 1))
     out = np.full(len(counts), np.nan)
     if len(starts) < 5:
         return out
 
-    def spans(values: Float) -> tuple[Float, Float]:
+    def spans(values: Float, at: Int) -> Float:
         below = _below(values)
-        middle = below[:, starts + span]
-        return middle - below[:, starts], below[:, starts + 2 * span] - middle
+        return below[:, at + span] - below[:, at]
 
-    (one, two), (of_one, of_two) = spans(counts), spans(of)
-    barred = sum(spans((~usable).astype(np.float64)))
-    share = (one + two) / np.maximum(of_one + of_two, 1e-9)
+    one, of_one, barred = (spans(values, starts) for values in (counts, of, (~usable).astype(np.float64)))
+    if around:
+        two, of_two = ((values * usable).sum(axis=1, keepdims=True) for values in (counts, of))
+        share = np.broadcast_to(two / np.maximum(of_two, 1e-9), one.shape)
+        expected = 1 / np.maximum(of_one, 1e-9)
+    else:
+        two, of_two = (spans(values, starts + span) for values in (counts, of))
+        barred = barred + spans((~usable).astype(np.float64), starts + span)
+        share = (one + two) / np.maximum(of_one + of_two, 1e-9)
+        expected = 1 / np.maximum(of_one, 1e-9) + 1 / np.maximum(of_two, 1e-9)
     open_ = (of_one > 0) & (of_two > 0) & (share > 0) & (barred == 0)
     if binomial:
         open_ &= share < 1
     variance = share * (1 - share if binomial else 1.0)
     with np.errstate(all="ignore"):
-        squares = (one / of_one - two / of_two) ** 2 / (variance * (1 / of_one + 1 / of_two))
+        squares = (one / of_one - two / of_two) ** 2 / (variance * expected)
     squares = np.sort(np.where(open_, squares, np.nan), axis=1)
     held = open_.sum(axis=1)
-    kept = _kept(blocks, span)
+    kept = 1.0 if around else _kept(blocks, span)  # in usual blocks there is no episode
     used = np.maximum((held * kept).astype(np.int64), 1)
     sums = np.cumsum(np.nan_to_num(squares), axis=1)[np.arange(len(out)), used - 1]
-    return np.where(held >= 5, sums / used / _of_lowest(round(kept, 3)), np.nan)
+    own = span / np.maximum(usable.sum(axis=1), 1) if around else 0.0  # a span is part of the mean
+    return np.where(held >= 5, sums / used / _of_lowest(round(kept, 3)) + own, np.nan)
 
 
-def _inflation(ratios: Float, members: int, blocks: int) -> Float:
+def _inflation(ratios: Float, members: int, blocks: int, *, around: bool) -> Float:
     """Return by how many times the mean of 1 to `blocks` blocks varies more than by counting, from ratios by SPANS.
 
-    The mean over all series that wander by PHIS and SHARES, weighed by how well they fit the ratios.
+    The mean over all series that wander by PHIS and SHARES, weighed by how well they fit the ratios: of neighbours, or of spans
+    `around` the mean of all blocks.
     """
     spans = np.array(SPANS)
-    seen = ~np.isnan(ratios) & (spans <= blocks / 15)
+    seen = ~np.isnan(ratios) & (spans <= blocks / (6 if around else 15))
     if not seen.any():
-        return np.ones(blocks)
-    differences = _variance(spans, PHIS) - _covariance(spans, PHIS)  # (PHIS, SPANS)
+        return np.full(blocks, np.inf if around else 1.0)
+    beside = _variance(np.array([blocks]), PHIS) if around else _covariance(spans, PHIS)
+    differences = _variance(spans, PHIS) - beside  # (PHIS, SPANS)
     fitted = np.log1p(SHARES[:, None, None] * spans * differences)
     weights = min(members, 20) * blocks / np.maximum(spans // 2, 1) / 10
     squares = (weights * (fitted - np.log(np.maximum(ratios, 0.7))) ** 2)[:, :, seen].sum(axis=2) + 0.02 * (SHARES[:, None] > 0)
@@ -287,34 +302,38 @@ def _sums(ground: Ground, counts: Counts) -> Sums:
     return Sums(sets, np.array([kinds[name] for name in names], np.int64), *added)
 
 
-def _noise(sums: Sums, usual: tuple[Bool, Bool]) -> Float:
+def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
     """Return by how many times levels of sets vary more than by counting, (M, blocks, 5): by length, of each share, of the rate.
 
-    As all sets of a kind do; where a set itself does so more in its `usual` blocks (of latency, of rate), as it does.
+    As all sets of a kind do, by neighbours; where it is known what is `usual` (of latency, of rate), by these blocks alone, and
+    by the lower of what neighbours tell and what spans do around their mean; where a set itself does so more, as it does.
     """
     everywhere = np.ones(sums.done.shape, np.bool_)
+    latency, rate = usual or (everywhere, everywhere)
 
-    def ratios(latency: Bool, rate: Bool) -> Float:
+    def ratios(*, around: bool) -> Float:
         by_span = []
         for span in SPANS:
-            shares = [_ratio(sums.over[at + 1], sums.over[at], span, latency, binomial=True) for at in range(CLASSES)]
-            by_span.append([*shares, _ratio(sums.done, sums.due, span, rate, binomial=False)])
+            shares = [
+                _ratio(sums.over[at + 1], sums.over[at], span, latency, binomial=True, around=around) for at in range(CLASSES)
+            ]
+            by_span.append([*shares, _ratio(sums.done, sums.due, span, rate, binomial=False, around=around)])
         return np.array(by_span).transpose(2, 0, 1)  # (M, SPANS, 5)
 
-    of_all = ratios(everywhere, everywhere)
-    own = of_all if all(part.all() for part in usual) else ratios(*usual)
+    ways = [ratios(around=False), *([ratios(around=True)] if usual else [])]
     sets, blocks = sums.done.shape
     noise = np.ones((sets, blocks, CLASSES + 1))
     for kind in np.unique(sums.kinds).tolist():
         alike = np.flatnonzero(sums.kinds == kind)
-        pooled = known_median(of_all[alike], axis=0)  # (SPANS, 5)
-        usually = known_mean(pooled[:4], axis=0)
-        more = known_mean(own[alike][:, :4], axis=1) / np.where(usually > 0, usually, np.nan)
-        more = np.where(np.isnan(more), 1.0, more)
+        pooled = [known_median(way[alike], axis=0) for way in ways]  # (SPANS, 5)
+        usually = known_mean(pooled[-1][:4], axis=0)
+        more = known_mean(ways[-1][alike][:, :4], axis=1) / np.where(usually > 0, usually, np.nan)
+        times = np.maximum(np.where(np.isnan(more), 1.0, more) - OWN_BY_CHANCE, 1.0)
         for at in range(CLASSES + 1):
-            pool = _inflation(pooled[:, at], len(alike), blocks)
-            times = more[:, at, None]
-            noise[alike, :, at] = 1 + (pool - 1) * np.maximum(times, 1) + np.clip(times - 1.3, 0, None)
+            pool = np.min(
+                [_inflation(way[:, at], len(alike), blocks, around=bool(number)) for number, way in enumerate(pooled)], axis=0
+            )
+            noise[alike, :, at] = np.maximum(pool, 1) * times[:, at, None]
     noise[:, :, FARTHEST] = noise[:, :, FARTHEST - 1]  # so few are far that differences of neighbours tell nothing of them
     return noise
 
@@ -445,8 +464,7 @@ class Search:
         low, middle, high = (np.array([np.interp(rank, TABLE, row) for row in counts.table]) for rank in (0.16, 0.5, 0.84))
         self.spread = np.minimum(high - middle, middle - low)  # of one mode, where there are two
         sets, blocks = self.sums.done.shape
-        everywhere = np.ones((sets, blocks), np.bool_)
-        noise = _noise(self.sums, (everywhere, everywhere))
+        noise = _noise(self.sums)
         first = self._levels(np.minimum(noise, known_median(noise, axis=0)[None]))
         usual = tuple(np.where(each.sum(axis=1, keepdims=True) >= 0.25 * blocks, each, True) for each in first[2:])
         self.noise = _noise(self.sums, (usual[0], usual[1]))
