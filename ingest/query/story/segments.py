@@ -68,9 +68,9 @@ PART = 0.25  # of the height of the highest level, in logarithms, that those of 
 INNER = 1.5  # times, that a level stands out of raised ones around it
 LEAST_TAIL = 1.8  # of the share of samples above p99 ...
 LEAST_SLOW = 6  # ... and so many of them
-LEAST_RATE, HARDLY = 0.75, 0.2  # of the usual rate; what completes after hardly anything did was waiting
+LEAST_RATE, HARDLY = 0.85, 0.2  # of the usual rate; what completes after hardly anything did was waiting
 LEAST_EXCESS = 0.02  # of all excess of the run, that a finding has
-LEAST_MISSING = 0.01  # of all completions
+LEAST_MISSING = 0.003  # of all completions
 SPANS = (1, 2, 4, 8, 16, 32)  # blocks in a row whose differences measure what chance does
 OWN_BY_CHANCE = 0.4  # times, that one of alike sets seems to vary more
 SEARCHED = 8  # blocks: the length whose noise weighs the search
@@ -572,10 +572,10 @@ class Search:
         if not inside[0]:
             return None
         level = logs[:, first:end].sum() / inside[0] - logs[:, usual].sum() / beside[0]
-        strengths = [self._strength(number, members, end - first, at, inside, beside, level) for at in range(CLASSES)]
-        measure = int(np.argmax(strengths))
-        strength = strengths[measure]
-        if log_tail(strength) + math.log(CLASSES) > self.limit:
+        strengths = self._strengths(number, members, end - first, inside, beside, level)
+        measure = int(np.argmax(strengths[:CLASSES]))
+        strength = float(strengths.max())
+        if log_tail(strength) + math.log(CLASSES + 1) > self.limit:
             return None
         share, before = inside[3] / inside[0], beside[3] / beside[0]
         least = LEAST_TIMES if first > 0 and end < self.counts.blocks else LEVEL  # of a drift this is the middle of its levels
@@ -586,21 +586,23 @@ class Search:
             return None
         return Event(number, first, end, measure, strength, usual)
 
-    def _strength(self, number: int, members: Int, length: int, at: int, inside: Float, beside: Float, level: float) -> float:
-        """Return how far a share is above the usual one, as a chi-square of one degree; 0 where it is not."""
+    def _strengths(self, number: int, members: Int, length: int, inside: Float, beside: Float, level: float) -> Float:
+        """Return how far each share, and all together, are above the usual ones: as chi-squares of one degree, 0 where not."""
         noise = self.noise[number, length - 1]
-        conditional = self._chi(inside[at + 1], inside[at], beside[at + 1], beside[at]) / float(noise[at])
-        plain = self._chi(inside[at + 1], inside[0], beside[at + 1], beside[0])
-        if not conditional or not plain:
-            return 0.0
-        if not at:
-            return conditional
         # Levels that wander move all latencies: by a deviation of `wander`, where the share asks for `moved` (in logarithms).
         wander = float((noise[0] - 1) * math.pi / 2 / max(inside[0], 1) * self.spread[members].mean() ** 2)
-        usual_rank = 1 - inside[at + 1] / inside[0]
-        usually = np.array([np.interp(usual_rank, TABLE, row) for row in self.counts.table[members]])
-        moved = max(float((self.counts.cuts[at][members] - usually).mean()), level)
-        return min(conditional, 1 / (1 / plain + wander / moved**2)) if moved > 0 else 0.0
+        counted, limits = np.zeros((2, CLASSES))
+        for at in range(CLASSES):
+            counted[at] = self._chi(inside[at + 1], inside[at], beside[at + 1], beside[at]) / float(noise[at])
+            plain = self._chi(inside[at + 1], inside[0], beside[at + 1], beside[0])
+            usual_rank = 1 - inside[at + 1] / inside[0]
+            usually = np.array([np.interp(usual_rank, TABLE, row) for row in self.counts.table[members]])
+            moved = max(float((self.counts.cuts[at][members] - usually).mean()), level)
+            limits[at] = 1 / (1 / plain + wander / moved**2) if plain and moved > 0 else 0.0
+        limits[0] = counted[0]
+        both = float(counted.sum())  # shares are each of the one before: their chances multiply, as of four degrees of freedom
+        together = min(both - 2 * math.log1p(both / 2) - math.log1p(both * math.pi / 2), float(limits.max()))
+        return np.append(np.minimum(counted, limits), max(together, 0.0))
 
     @staticmethod
     def _chi(hits: float, of: float, usual_hits: float, usual_of: float) -> float:

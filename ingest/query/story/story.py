@@ -69,10 +69,10 @@ NEAR = 2  # windows that beginnings and ends of one event may be apart on severa
 
 
 def described(ground: Ground, groups: Iterable[int]) -> Labels | None:
-    """Return the labels that describe these groups and no other, None where none do; an operation that all have is not named."""
+    """Return the labels that describe these groups and no other, None where none do; what all have is not named, but a host."""
     chosen = frozenset(groups)
     shared = set.intersection(*(set(ground.groups[code]) for code in chosen))
-    common = {label for label in shared if label[0] == OP and all(label in labels for labels in ground.groups)}
+    common = {label for label in shared if label[0] != HOST and all(label in labels for labels in ground.groups)}
     names = [name for name, _ in ground.groups[0]]
     who = tuple(sorted((label for label in shared - common if label[1]), key=lambda label: names.index(label[0])))
     return who if covered_groups(ground, who) == chosen else None
@@ -264,7 +264,8 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
     claims: list[Claim] = []
     for detect in DETECTORS if detectors is None else detectors:
         claims += detect(ground, claims)
-    kept = unexplained_claims(ground, joined(ground, claims))
+    parts = ground.finer or ground  # claims may name these
+    kept = unexplained_claims(parts, joined(parts, claims))
     facts = [claim for claim in kept if claim.kind == MODES and not claim.details["changes"]]
     kept = [claim for claim in kept if not any(claim is fact for fact in facts)]
     excess = excess_with_peers(ground, kept)
