@@ -62,7 +62,6 @@ CHANCE = 0.01  # of a false finding in a run, about: see docs/explanation/findin
 LEAST_TIMES = 1.2  # of the level
 LEVEL = 1.1  # that usual levels differ
 MORE = 1.4  # that shares of slow samples differ usually
-WANDERS = 30  # times rarer than by chance a drift must be: how much a series wanders is itself an estimate
 STEADY = 1 / 8  # of a drift, that the level moves at least from each third of the run to the next
 PART = 0.25  # of the height of the highest level, in logarithms, that those of one event have
 INNER = 1.5  # times, that a level stands out of raised ones around it
@@ -492,10 +491,24 @@ class Search:
             size, strength = slopes[number]
             own = np.array([slopes[single[code], 0] for code in together.members.tolist()])
             alike = (own * np.sign(size) >= ALIKE * abs(size)).all() and not self.drifting[together.members].any()
-            if alike and log_tail(strength) < math.log(CHANCE / len(slopes) / WANDERS):
+            most = np.mean([slopes[code, 0] * np.sign(size) >= ALIKE * abs(size) for code in single.values()]) > ALIKE
+            alike &= not most or number == 0  # where most of the groups do the same it is of all, or not told
+            strength = min(strength, self._thirds(number))
+            if alike and log_tail(strength) < math.log(CHANCE / len(slopes)):
                 self.drifting[together.members] = abs(size)
                 found.append((number, float(size)))
         return found
+
+    def _thirds(self, number: int) -> float:
+        """Return how far the levels of the first and the last third of a set are apart, a chi-square: as sets of its kind wander."""
+        third = self.counts.blocks // 3
+        ends = self.sums.over[0, number, :third].sum(), self.sums.over[0, number, -third:].sum()
+        if not min(ends):
+            return 0.0
+        moved = self._mean_log(number, slice(-third, None)) - self._mean_log(number, slice(0, third))
+        noise = float(self.noise[self.sums.kinds == self.sums.kinds[number], third - 1, 0].min())
+        wander = noise * math.pi / 2 * self.spread[self.sums.sets[number].members].mean() ** 2
+        return float(moved**2 / max(wander / ends[0] + wander / ends[1], 1e-300))
 
     def events(self) -> list[Event]:
         """Return what is worse than usual in any set, beyond chance."""
@@ -772,13 +785,17 @@ def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     search = Search(ground, counts)
     drifts = search.drifts()
     pending = search.events()
+    open_ = ~aside  # what no event explains: beside that an event must matter, however much others are
+    for event in pending:
+        windows = slice(*(counts.first + block * counts.width for block in (event.first, event.end)))
+        open_[search.sums.sets[event.number].members, windows] = False
     claims: list[tuple[Event, Claim]] = []
     while pending:
         top = max(pending, key=lambda event: (event.inner, event.strength))
         number = search.who(top)
         own = [event for event in pending if event.number == number and _overlap(event, top) >= ALIKE]
         event = max(own, key=lambda event: (event.inner, event.strength), default=search.of_set(top, number))
-        claimed = _claim(search, event, so_far)
+        claimed = _claim(search, event, open_, so_far)
         if claimed is not None:
             claims.append((event, claimed))
         members = search.sums.sets[number].members
@@ -806,8 +823,8 @@ def _overlap(one: Event, other: Event) -> float:
     return both / (max(one.end, other.end) - min(one.first, other.first))
 
 
-def _claim(search: Search, event: Event, so_far: Sequence[Claim]) -> Claim | None:
-    """Return the claim of an event; None where its latencies may lie in one bin, or where it is too little of the excess."""
+def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -> Claim | None:
+    """Return the claim of an event; None where its latencies may lie in one bin, or it is little beside the excess that is `open_` (G, T)."""
     ground, counts = search.ground, search.counts
     together = search.sums.sets[event.number]
     members, number = together.members, event.number
@@ -819,8 +836,10 @@ def _claim(search: Search, event: Event, so_far: Sequence[Claim]) -> Claim | Non
     usual = np.repeat(event.usual, counts.width)
     usual = np.pad(usual, (counts.first, ground.shape[1] - counts.first - len(usual))) & ~inside
     excess = ground.excess_ns[members]
-    more = float(excess[:, inside].sum() - excess[:, usual].mean(axis=1).sum() * inside.sum()) if usual.any() else 0.0
-    takes = more >= LEAST_EXCESS * float(excess.sum())  # what takes longer while a member does less is of that, however it varies
+    like_usual = known_mean(np.where(open_[members] & usual, excess, np.nan), axis=1)
+    more = float((excess[:, inside].sum(axis=1) - np.nan_to_num(like_usual) * inside.sum()).sum())
+    # What takes longer while a member does less is of that, however it varies.
+    takes = more >= LEAST_EXCESS * (more + float((excess * open_[members]).sum()))
     reached = _reached(ground, members, inside, usual) if slower is not None and takes else None
     missing = search.missing(event.number, event.first, event.end) if fewer is not None else 0.0
     if reached is None and fewer is None:

@@ -300,8 +300,8 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
             hosts = [{member(ground.groups[code]) for code in groups} for groups in (mine, others)]
             of_all = {label for label, _ in other.who} <= {OP} and len(ground.by_member()) > 1
             return hosts[0] <= hosts[1] and not of_all and of_the_tail(ground, mine)
-        if claim.kind == STALL and claim.value_ns is None and other.missing and other.kind == EPISODE:
-            # Where a member does less for long, some windows are dark by chance.
+        if claim.kind == STALL and claim.value_ns is None and other.kind in (EPISODE, EDGE, STEP):
+            # Where a member does less for long, or takes longer in a closed loop, some windows are dark by chance.
             both = min(other.end_ns, claim.end_ns) - max(other.start_ns, claim.start_ns)
             return mine <= others and 2 * both >= claim.end_ns - claim.start_ns
         if claim.kind == MODES and not claim.details["changes"] and other.kind == MODES:
