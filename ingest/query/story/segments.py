@@ -255,7 +255,7 @@ def _inflation(ratios: Float, members: int, blocks: int, *, around: bool) -> Flo
     if not seen.any():
         return np.full(blocks, np.inf if around else 1.0)
     beside = _variance(np.array([blocks]), PHIS) if around else _covariance(spans, PHIS)
-    differences = _variance(spans, PHIS) - beside  # (PHIS, SPANS)
+    differences = np.maximum(_variance(spans, PHIS) - beside, 0)  # (PHIS, SPANS); below 0 for spans that are not seen
     fitted = np.log1p(SHARES[:, None, None] * spans * differences)
     weights = min(members, 20) * blocks / np.maximum(spans // 2, 1) / 10
     squares = (weights * (fitted - np.log(np.maximum(ratios, 0.7))) ** 2)[:, :, seen].sum(axis=2) + 0.02 * (SHARES[:, None] > 0)
