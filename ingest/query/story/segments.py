@@ -67,7 +67,7 @@ PART = 0.25  # of the height of the highest level, in logarithms, that those of 
 INNER = 1.5  # times, that a level stands out of raised ones around it
 LEAST_TAIL = 1.8  # of the share of samples above p99 ...
 LEAST_SLOW = 6  # ... and so many of them
-LEAST_RATE, HARDLY = 0.85, 0.2  # of the usual rate; what completes after hardly anything did was waiting
+LEAST_RATE, LEAST_EDGE_RATE, HARDLY = 0.85, 0.75, 0.2  # of the usual rate; what completes after hardly anything did was waiting
 LEAST_EXCESS = 0.02  # of all excess of the run, that a finding has
 LEAST_MISSING = 0.003  # of all completions
 SPANS = (1, 2, 4, 8, 16, 32)  # blocks in a row whose differences measure what chance does
@@ -500,7 +500,7 @@ class Search:
         return found
 
     def _thirds(self, number: int) -> float:
-        """Return how far the levels of the first and the last third of a set are apart, a chi-square: as sets of its kind wander."""
+        """Return how far the first and the last third of a set are apart, a chi-square, as sets of its kind wander."""
         third = self.counts.blocks // 3
         ends = self.sums.over[0, number, :third].sum(), self.sums.over[0, number, -third:].sum()
         if not min(ends):
@@ -636,7 +636,7 @@ class Search:
         with np.errstate(all="ignore"):
             middle = float(known_median((done.sum(axis=0) / due.sum(axis=0))[usual]))  # a burst is not what is usual
         expected = of * min(beside / usually, middle)
-        if inside >= LEAST_RATE * expected:
+        if inside >= (LEAST_RATE if first > 0 and end < self.counts.blocks else LEAST_EDGE_RATE) * expected:
             return None
         strength = _poisson(inside, of, beside, usually) / self.noise[number, end - first - 1, RATE]
         share = (expected - inside) / float(self.counts.done[members].sum())
@@ -824,7 +824,7 @@ def _overlap(one: Event, other: Event) -> float:
 
 
 def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -> Claim | None:
-    """Return the claim of an event; None where its latencies may lie in one bin, or it is little beside the excess that is `open_` (G, T)."""
+    """Return the claim of an event; None where its latencies may lie in one bin, or are little beside `open_` excess."""
     ground, counts = search.ground, search.counts
     together = search.sums.sets[event.number]
     members, number = together.members, event.number
@@ -842,7 +842,8 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     takes = more >= LEAST_EXCESS * (more + float((excess * open_[members]).sum()))
     reached = _reached(ground, members, inside, usual) if slower is not None and takes else None
     missing = search.missing(event.number, event.first, event.end) if fewer is not None else 0.0
-    if reached is None and fewer is None:
+    rate = 1.0 if fewer is None else search.share_of_rate(event.number, event.first, event.end)
+    if reached is None and (fewer is None or rate > LEAST_RATE):
         return None
     at_start, at_end = event.first == 0, event.end == counts.blocks
     kind, details = EPISODE, {}
@@ -852,7 +853,6 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
         return _step(search, event, inside, usual, so_far)
     top_ns = float(known_most(ground.top_ns[members][:, inside]))
     name, typical, value = reached or ("", 0.0, 0.0)
-    rate = 1.0 if fewer is None else search.share_of_rate(event.number, event.first, event.end)
     return Claim(
         kind,
         together.who,
