@@ -273,3 +273,16 @@ def test_a_rhythm_with_one_period_that_is_seen_in_single_members_is_one_finding(
     assert whole.who == () and (whole.cells == claim.cells).all()
     other = replace(apart[0], details={**claim.details, "period_ns": 1.5 * claim.details["period_ns"]})
     assert len(joined(ground, [other, *apart[1:]])) == 3
+
+
+@pytest.mark.parametrize("slow", [[(20, 40)], [(10, 16), (40, 46)]])
+def test_a_plateau_of_a_third_of_the_run_and_two_episodes_are_found(slow: list[tuple[int, int]]) -> None:
+    """Samples of 3 hosts over 60 s, one of them 8 times slower: nothing stood out from a sixth of the run on, or of two episodes."""
+    run = Run(6, hosts=3, windows=60, rate=200, phi=0)
+    for first, end in slow:
+        run.level[2, first:end] += np.log(8)
+    told = story_of(run.ground()).findings
+    times = sorted(((found.start_ns - START) / SECOND, (found.end_ns - START) / SECOND) for found in told)
+    assert times == slow
+    assert {dict(found.who)["host"] for found in told} == {"c"}
+    assert all(found.times == pytest.approx(8, rel=0.1) for found in told)

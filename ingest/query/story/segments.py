@@ -62,16 +62,16 @@ CHANCE = 0.01  # of a false finding in a run, about: see docs/explanation/findin
 LEAST_TIMES = 1.2  # of the level
 LEVEL = 1.1  # that usual levels differ
 MORE = 1.4  # that shares of slow samples differ usually
-WANDERS = 30  # times rarer than by chance a drift must be: how much a series wanders is itself an estimate
 STEADY = 1 / 8  # of a drift, that the level moves at least from each third of the run to the next
 PART = 0.25  # of the height of the highest level, in logarithms, that those of one event have
 INNER = 1.5  # times, that a level stands out of raised ones around it
 LEAST_TAIL = 1.8  # of the share of samples above p99 ...
 LEAST_SLOW = 6  # ... and so many of them
-LEAST_RATE, HARDLY = 0.75, 0.2  # of the usual rate; what completes after hardly anything did was waiting
+LEAST_RATE, LEAST_EDGE_RATE, HARDLY = 0.85, 0.75, 0.2  # of the usual rate; what completes after hardly anything did was waiting
 LEAST_EXCESS = 0.02  # of all excess of the run, that a finding has
-LEAST_MISSING = 0.01  # of all completions
+LEAST_MISSING = 0.003  # of all completions
 SPANS = (1, 2, 4, 8, 16, 32)  # blocks in a row whose differences measure what chance does
+OWN_BY_CHANCE = 0.4  # times, that one of alike sets seems to vary more
 SEARCHED = 8  # blocks: the length whose noise weighs the search
 PHIS = np.array([0, 0.3, 0.5, 0.7, 0.8, 0.87, 0.92, 0.95, 0.97, 0.98, 0.99])
 SHARES = np.concatenate([[0.0], np.geomspace(0.02, 200, 40)])  # of the variance of a block that wanders, beside that of counting
@@ -198,50 +198,64 @@ def _kept(blocks: int, span: int) -> float:
 @lru_cache(maxsize=64)
 def _of_lowest(kept: float) -> float:
     """Return the mean of the lowest share of squares of normal numbers."""
+    if kept == 1:
+        return 1.0
     z = NORMAL.inv_cdf((1 + kept) / 2)
     return 1 - 2 * z * NORMAL.pdf(z) / kept
 
 
-def _ratio(counts: Float, of: Float, span: int, usable: Bool, *, binomial: bool) -> Float:
-    """Return by how many times neighbouring spans differ more than counting makes them, (sets); NaN where too few can be seen."""
+def _ratio(counts: Float, of: Float, span: int, usable: Bool, *, binomial: bool, around: bool = False) -> Float:
+    """Return by how many times spans of blocks vary more than counting makes them, (sets); NaN where too few can be seen.
+
+    Each against the next one, which no episode moves; or `around` the mean of the usable blocks, where wandering shows in full.
+    """
     blocks = counts.shape[1]
-    starts = np.arange(0, blocks - 2 * span + 1, max(span // 2, 1))
+    starts = np.arange(0, blocks - (1 if around else 2) * span + 1, max(span // 2, 1))
     out = np.full(len(counts), np.nan)
     if len(starts) < 5:
         return out
 
-    def spans(values: Float) -> tuple[Float, Float]:
+    def spans(values: Float, at: Int) -> Float:
         below = _below(values)
-        middle = below[:, starts + span]
-        return middle - below[:, starts], below[:, starts + 2 * span] - middle
+        return below[:, at + span] - below[:, at]
 
-    (one, two), (of_one, of_two) = spans(counts), spans(of)
-    barred = sum(spans((~usable).astype(np.float64)))
-    share = (one + two) / np.maximum(of_one + of_two, 1e-9)
+    one, of_one, barred = (spans(values, starts) for values in (counts, of, (~usable).astype(np.float64)))
+    if around:
+        two, of_two = ((values * usable).sum(axis=1, keepdims=True) for values in (counts, of))
+        share = np.broadcast_to(two / np.maximum(of_two, 1e-9), one.shape)
+        expected = 1 / np.maximum(of_one, 1e-9)
+    else:
+        two, of_two = (spans(values, starts + span) for values in (counts, of))
+        barred = barred + spans((~usable).astype(np.float64), starts + span)
+        share = (one + two) / np.maximum(of_one + of_two, 1e-9)
+        expected = 1 / np.maximum(of_one, 1e-9) + 1 / np.maximum(of_two, 1e-9)
     open_ = (of_one > 0) & (of_two > 0) & (share > 0) & (barred == 0)
     if binomial:
         open_ &= share < 1
     variance = share * (1 - share if binomial else 1.0)
     with np.errstate(all="ignore"):
-        squares = (one / of_one - two / of_two) ** 2 / (variance * (1 / of_one + 1 / of_two))
+        squares = (one / of_one - two / of_two) ** 2 / (variance * expected)
     squares = np.sort(np.where(open_, squares, np.nan), axis=1)
     held = open_.sum(axis=1)
-    kept = _kept(blocks, span)
+    kept = 1.0 if around else _kept(blocks, span)  # in usual blocks there is no episode
     used = np.maximum((held * kept).astype(np.int64), 1)
     sums = np.cumsum(np.nan_to_num(squares), axis=1)[np.arange(len(out)), used - 1]
-    return np.where(held >= 5, sums / used / _of_lowest(round(kept, 3)), np.nan)
+    own = span / np.maximum(usable.sum(axis=1), 1) if around else 0.0  # a span is part of the mean
+    return np.where(held >= 5, sums / used / _of_lowest(round(kept, 3)) + own, np.nan)
 
 
-def _inflation(ratios: Float, members: int, blocks: int) -> Float:
+def _inflation(ratios: Float, members: int, blocks: int, *, around: bool) -> Float:
     """Return by how many times the mean of 1 to `blocks` blocks varies more than by counting, from ratios by SPANS.
 
-    The mean over all series that wander by PHIS and SHARES, weighed by how well they fit the ratios.
+    The mean over all series that wander by PHIS and SHARES, weighed by how well they fit the ratios: of neighbours, or of spans
+    `around` the mean of all blocks.
     """
     spans = np.array(SPANS)
-    seen = ~np.isnan(ratios) & (spans <= blocks / 15)
+    seen = ~np.isnan(ratios) & (spans <= blocks / (6 if around else 15))
     if not seen.any():
-        return np.ones(blocks)
-    differences = _variance(spans, PHIS) - _covariance(spans, PHIS)  # (PHIS, SPANS)
+        return np.full(blocks, np.inf if around else 1.0)
+    beside = _variance(np.array([blocks]), PHIS) if around else _covariance(spans, PHIS)
+    differences = np.maximum(_variance(spans, PHIS) - beside, 0)  # (PHIS, SPANS); below 0 for spans that are not seen
     fitted = np.log1p(SHARES[:, None, None] * spans * differences)
     weights = min(members, 20) * blocks / np.maximum(spans // 2, 1) / 10
     squares = (weights * (fitted - np.log(np.maximum(ratios, 0.7))) ** 2)[:, :, seen].sum(axis=2) + 0.02 * (SHARES[:, None] > 0)
@@ -287,34 +301,38 @@ def _sums(ground: Ground, counts: Counts) -> Sums:
     return Sums(sets, np.array([kinds[name] for name in names], np.int64), *added)
 
 
-def _noise(sums: Sums, usual: tuple[Bool, Bool]) -> Float:
+def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
     """Return by how many times levels of sets vary more than by counting, (M, blocks, 5): by length, of each share, of the rate.
 
-    As all sets of a kind do; where a set itself does so more in its `usual` blocks (of latency, of rate), as it does.
+    As all sets of a kind do, by neighbours; where it is known what is `usual` (of latency, of rate), by these blocks alone, and
+    by the lower of what neighbours tell and what spans do around their mean; where a set itself does so more, as it does.
     """
     everywhere = np.ones(sums.done.shape, np.bool_)
+    latency, rate = usual or (everywhere, everywhere)
 
-    def ratios(latency: Bool, rate: Bool) -> Float:
+    def ratios(*, around: bool) -> Float:
         by_span = []
         for span in SPANS:
-            shares = [_ratio(sums.over[at + 1], sums.over[at], span, latency, binomial=True) for at in range(CLASSES)]
-            by_span.append([*shares, _ratio(sums.done, sums.due, span, rate, binomial=False)])
+            shares = [
+                _ratio(sums.over[at + 1], sums.over[at], span, latency, binomial=True, around=around) for at in range(CLASSES)
+            ]
+            by_span.append([*shares, _ratio(sums.done, sums.due, span, rate, binomial=False, around=around)])
         return np.array(by_span).transpose(2, 0, 1)  # (M, SPANS, 5)
 
-    of_all = ratios(everywhere, everywhere)
-    own = of_all if all(part.all() for part in usual) else ratios(*usual)
+    ways = [ratios(around=False), *([ratios(around=True)] if usual else [])]
     sets, blocks = sums.done.shape
     noise = np.ones((sets, blocks, CLASSES + 1))
     for kind in np.unique(sums.kinds).tolist():
         alike = np.flatnonzero(sums.kinds == kind)
-        pooled = known_median(of_all[alike], axis=0)  # (SPANS, 5)
-        usually = known_mean(pooled[:4], axis=0)
-        more = known_mean(own[alike][:, :4], axis=1) / np.where(usually > 0, usually, np.nan)
-        more = np.where(np.isnan(more), 1.0, more)
+        pooled = [known_median(way[alike], axis=0) for way in ways]  # (SPANS, 5)
+        usually = known_mean(pooled[-1][:4], axis=0)
+        more = known_mean(ways[-1][alike][:, :4], axis=1) / np.where(usually > 0, usually, np.nan)
+        times = np.maximum(np.where(np.isnan(more), 1.0, more) - OWN_BY_CHANCE, 1.0)
         for at in range(CLASSES + 1):
-            pool = _inflation(pooled[:, at], len(alike), blocks)
-            times = more[:, at, None]
-            noise[alike, :, at] = 1 + (pool - 1) * np.maximum(times, 1) + np.clip(times - 1.3, 0, None)
+            pool = np.min(
+                [_inflation(way[:, at], len(alike), blocks, around=bool(number)) for number, way in enumerate(pooled)], axis=0
+            )
+            noise[alike, :, at] = np.maximum(pool, 1) * times[:, at, None]
     noise[:, :, FARTHEST] = noise[:, :, FARTHEST - 1]  # so few are far that differences of neighbours tell nothing of them
     return noise
 
@@ -445,8 +463,7 @@ class Search:
         low, middle, high = (np.array([np.interp(rank, TABLE, row) for row in counts.table]) for rank in (0.16, 0.5, 0.84))
         self.spread = np.minimum(high - middle, middle - low)  # of one mode, where there are two
         sets, blocks = self.sums.done.shape
-        everywhere = np.ones((sets, blocks), np.bool_)
-        noise = _noise(self.sums, (everywhere, everywhere))
+        noise = _noise(self.sums)
         first = self._levels(np.minimum(noise, known_median(noise, axis=0)[None]))
         usual = tuple(np.where(each.sum(axis=1, keepdims=True) >= 0.25 * blocks, each, True) for each in first[2:])
         self.noise = _noise(self.sums, (usual[0], usual[1]))
@@ -474,10 +491,24 @@ class Search:
             size, strength = slopes[number]
             own = np.array([slopes[single[code], 0] for code in together.members.tolist()])
             alike = (own * np.sign(size) >= ALIKE * abs(size)).all() and not self.drifting[together.members].any()
-            if alike and log_tail(strength) < math.log(CHANCE / len(slopes) / WANDERS):
+            most = np.mean([slopes[code, 0] * np.sign(size) >= ALIKE * abs(size) for code in single.values()]) > ALIKE
+            alike &= not most or number == 0  # where most of the groups do the same it is of all, or not told
+            strength = min(strength, self._thirds(number))
+            if alike and log_tail(strength) < math.log(CHANCE / len(slopes)):
                 self.drifting[together.members] = abs(size)
                 found.append((number, float(size)))
         return found
+
+    def _thirds(self, number: int) -> float:
+        """Return how far the first and the last third of a set are apart, a chi-square, as sets of its kind wander."""
+        third = self.counts.blocks // 3
+        ends = self.sums.over[0, number, :third].sum(), self.sums.over[0, number, -third:].sum()
+        if not min(ends):
+            return 0.0
+        moved = self._mean_log(number, slice(-third, None)) - self._mean_log(number, slice(0, third))
+        noise = float(self.noise[self.sums.kinds == self.sums.kinds[number], third - 1, 0].min())
+        wander = noise * math.pi / 2 * self.spread[self.sums.sets[number].members].mean() ** 2
+        return float(moved**2 / max(wander / ends[0] + wander / ends[1], 1e-300))
 
     def events(self) -> list[Event]:
         """Return what is worse than usual in any set, beyond chance."""
@@ -554,10 +585,10 @@ class Search:
         if not inside[0]:
             return None
         level = logs[:, first:end].sum() / inside[0] - logs[:, usual].sum() / beside[0]
-        strengths = [self._strength(number, members, end - first, at, inside, beside, level) for at in range(CLASSES)]
-        measure = int(np.argmax(strengths))
-        strength = strengths[measure]
-        if log_tail(strength) + math.log(CLASSES) > self.limit:
+        strengths = self._strengths(number, members, end - first, inside, beside, level)
+        measure = int(np.argmax(strengths[:CLASSES]))
+        strength = float(strengths.max())
+        if log_tail(strength) + math.log(CLASSES + 1) > self.limit:
             return None
         share, before = inside[3] / inside[0], beside[3] / beside[0]
         least = LEAST_TIMES if first > 0 and end < self.counts.blocks else LEVEL  # of a drift this is the middle of its levels
@@ -568,21 +599,23 @@ class Search:
             return None
         return Event(number, first, end, measure, strength, usual)
 
-    def _strength(self, number: int, members: Int, length: int, at: int, inside: Float, beside: Float, level: float) -> float:
-        """Return how far a share is above the usual one, as a chi-square of one degree; 0 where it is not."""
+    def _strengths(self, number: int, members: Int, length: int, inside: Float, beside: Float, level: float) -> Float:
+        """Return how far each share, and all together, are above the usual ones: as chi-squares of one degree, 0 where not."""
         noise = self.noise[number, length - 1]
-        conditional = self._chi(inside[at + 1], inside[at], beside[at + 1], beside[at]) / float(noise[at])
-        plain = self._chi(inside[at + 1], inside[0], beside[at + 1], beside[0])
-        if not conditional or not plain:
-            return 0.0
-        if not at:
-            return conditional
         # Levels that wander move all latencies: by a deviation of `wander`, where the share asks for `moved` (in logarithms).
         wander = float((noise[0] - 1) * math.pi / 2 / max(inside[0], 1) * self.spread[members].mean() ** 2)
-        usual_rank = 1 - inside[at + 1] / inside[0]
-        usually = np.array([np.interp(usual_rank, TABLE, row) for row in self.counts.table[members]])
-        moved = max(float((self.counts.cuts[at][members] - usually).mean()), level)
-        return min(conditional, 1 / (1 / plain + wander / moved**2)) if moved > 0 else 0.0
+        counted, limits = np.zeros((2, CLASSES))
+        for at in range(CLASSES):
+            counted[at] = self._chi(inside[at + 1], inside[at], beside[at + 1], beside[at]) / float(noise[at])
+            plain = self._chi(inside[at + 1], inside[0], beside[at + 1], beside[0])
+            usual_rank = 1 - inside[at + 1] / inside[0]
+            usually = np.array([np.interp(usual_rank, TABLE, row) for row in self.counts.table[members]])
+            moved = max(float((self.counts.cuts[at][members] - usually).mean()), level)
+            limits[at] = 1 / (1 / plain + wander / moved**2) if plain and moved > 0 else 0.0
+        limits[0] = counted[0]
+        both = float(counted.sum())  # shares are each of the one before: their chances multiply, as of four degrees of freedom
+        together = min(both - 2 * math.log1p(both / 2) - math.log1p(both * math.pi / 2), float(limits.max()))
+        return np.append(np.minimum(counted, limits), max(together, 0.0))
 
     @staticmethod
     def _chi(hits: float, of: float, usual_hits: float, usual_of: float) -> float:
@@ -603,7 +636,7 @@ class Search:
         with np.errstate(all="ignore"):
             middle = float(known_median((done.sum(axis=0) / due.sum(axis=0))[usual]))  # a burst is not what is usual
         expected = of * min(beside / usually, middle)
-        if inside >= LEAST_RATE * expected:
+        if inside >= (LEAST_RATE if first > 0 and end < self.counts.blocks else LEAST_EDGE_RATE) * expected:
             return None
         strength = _poisson(inside, of, beside, usually) / self.noise[number, end - first - 1, RATE]
         share = (expected - inside) / float(self.counts.done[members].sum())
@@ -752,13 +785,17 @@ def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     search = Search(ground, counts)
     drifts = search.drifts()
     pending = search.events()
+    open_ = ~aside  # what no event explains: beside that an event must matter, however much others are
+    for event in pending:
+        windows = slice(*(counts.first + block * counts.width for block in (event.first, event.end)))
+        open_[search.sums.sets[event.number].members, windows] = False
     claims: list[tuple[Event, Claim]] = []
     while pending:
         top = max(pending, key=lambda event: (event.inner, event.strength))
         number = search.who(top)
         own = [event for event in pending if event.number == number and _overlap(event, top) >= ALIKE]
         event = max(own, key=lambda event: (event.inner, event.strength), default=search.of_set(top, number))
-        claimed = _claim(search, event, so_far)
+        claimed = _claim(search, event, open_, so_far)
         if claimed is not None:
             claims.append((event, claimed))
         members = search.sums.sets[number].members
@@ -786,8 +823,8 @@ def _overlap(one: Event, other: Event) -> float:
     return both / (max(one.end, other.end) - min(one.first, other.first))
 
 
-def _claim(search: Search, event: Event, so_far: Sequence[Claim]) -> Claim | None:
-    """Return the claim of an event; None where its latencies may lie in one bin, or where it is too little of the excess."""
+def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -> Claim | None:
+    """Return the claim of an event; None where its latencies may lie in one bin, or are little beside `open_` excess."""
     ground, counts = search.ground, search.counts
     together = search.sums.sets[event.number]
     members, number = together.members, event.number
@@ -799,11 +836,14 @@ def _claim(search: Search, event: Event, so_far: Sequence[Claim]) -> Claim | Non
     usual = np.repeat(event.usual, counts.width)
     usual = np.pad(usual, (counts.first, ground.shape[1] - counts.first - len(usual))) & ~inside
     excess = ground.excess_ns[members]
-    more = float(excess[:, inside].sum() - excess[:, usual].mean(axis=1).sum() * inside.sum()) if usual.any() else 0.0
-    takes = more >= LEAST_EXCESS * float(excess.sum())  # what takes longer while a member does less is of that, however it varies
+    like_usual = known_mean(np.where(open_[members] & usual, excess, np.nan), axis=1)
+    more = float((excess[:, inside].sum(axis=1) - np.nan_to_num(like_usual) * inside.sum()).sum())
+    # What takes longer while a member does less is of that, however it varies.
+    takes = more >= LEAST_EXCESS * (more + float((excess * open_[members]).sum()))
     reached = _reached(ground, members, inside, usual) if slower is not None and takes else None
     missing = search.missing(event.number, event.first, event.end) if fewer is not None else 0.0
-    if reached is None and fewer is None:
+    rate = 1.0 if fewer is None else search.share_of_rate(event.number, event.first, event.end)
+    if reached is None and (fewer is None or rate > LEAST_RATE):
         return None
     at_start, at_end = event.first == 0, event.end == counts.blocks
     kind, details = EPISODE, {}
@@ -813,7 +853,6 @@ def _claim(search: Search, event: Event, so_far: Sequence[Claim]) -> Claim | Non
         return _step(search, event, inside, usual, so_far)
     top_ns = float(known_most(ground.top_ns[members][:, inside]))
     name, typical, value = reached or ("", 0.0, 0.0)
-    rate = 1.0 if fewer is None else search.share_of_rate(event.number, event.first, event.end)
     return Claim(
         kind,
         together.who,

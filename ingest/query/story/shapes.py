@@ -697,7 +697,7 @@ def rhythms(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
             beat = beat_of(_mean(values, together.members), len(sets) * len(MEASURES))
             if beat is None or not _all_have(values, together.members, beat):
                 continue
-            if (claim := _rhythm(ground, together, beat, measure, span)) is not None:
+            if (claim := _rhythm(ground, together, beat, measure, span, _acting(values, together.members, beat))) is not None:
                 claims.append(claim)
                 taken |= set(together.members.tolist())
     return claims
@@ -954,10 +954,26 @@ def _all_have(values: Float, members: Int, beat: Beat) -> bool:
     return bool((contrast >= max(APART * float(known_mean(contrast)), 0.5)).all())
 
 
-def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: slice) -> Claim | None:
+def _acting(values: Float, members: Int, beat: Beat) -> slice:
+    """Return the windows from the first to the last period in which events are there: at least half as strong as usual."""
+    series = _mean(values, members)
+    strength = _strengths(series, beat)
+    usual = float(np.median(strength[strength >= np.median(strength)]))
+    below = np.concatenate([[0.0], np.cumsum(strength - usual / 2)])
+    end = int((below - np.minimum.accumulate(below)).argmax())
+    first = int(below[: end + 1].argmin())
+    if len(strength) - (end - first) <= 2:  # all of the run
+        return slice(0, len(series))
+    return slice(int(beat.first + first * beat.period), min(math.ceil(beat.first + end * beat.period), len(series)))
+
+
+def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: slice, acting: slice) -> Claim | None:
     """Return the claim of a rhythm, with how slow its windows are against all others; None where that is hardly slower."""
     inside = np.zeros(ground.shape[1], np.bool_)
-    inside[span] = beat.windows(span.stop - span.start)
+    first, last = span.start + acting.start, span.start + acting.stop
+    inside[first:last] = beat.windows(span.stop - span.start)[acting]
+    if acting == slice(0, span.stop - span.start):
+        first, last = 0, ground.shape[1]
     during, else_ = np.flatnonzero(inside), np.flatnonzero(~inside & ground.whole)
     source = {"p50": ground.p50_ns, "p99": ground.p99_ns}.get(measure)
     missing, value = 0.0, None
@@ -974,14 +990,15 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
         return None
     cells = ground.cells(together.members, during)
     step = ground.step_ns
-    first_ns = int(ground.start_ns[0] + (span.start + beat.first) * step)
+    turns = max(math.ceil((acting.start - beat.first) / beat.period - ALIKE), 0)
+    first_ns = int(ground.start_ns[0] + (span.start + beat.first + turns * beat.period) * step)
     with np.errstate(all="ignore"):
         low = -float(known_most(-ground.p50_ns[cells])) if cells.any() else 0.0
         high = float(known_most(ground.top_ns[cells])) if cells.any() else 0.0
     return Claim(
         RHYTHM,
         together.who,
-        *ground.span(0, -1),
+        *ground.span(first, last - 1),
         cells=cells,
         value_ns=value,
         times=times,

@@ -69,10 +69,10 @@ NEAR = 2  # windows that beginnings and ends of one event may be apart on severa
 
 
 def described(ground: Ground, groups: Iterable[int]) -> Labels | None:
-    """Return the labels that describe these groups and no other, None where none do; an operation that all have is not named."""
+    """Return the labels that describe these groups and no other, None where none do; what all have is not named, but a host."""
     chosen = frozenset(groups)
     shared = set.intersection(*(set(ground.groups[code]) for code in chosen))
-    common = {label for label in shared if label[0] == OP and all(label in labels for labels in ground.groups)}
+    common = {label for label in shared if label[0] != HOST and all(label in labels for labels in ground.groups)}
     names = [name for name, _ in ground.groups[0]]
     who = tuple(sorted((label for label in shared - common if label[1]), key=lambda label: names.index(label[0])))
     return who if covered_groups(ground, who) == chosen else None
@@ -264,7 +264,8 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
     claims: list[Claim] = []
     for detect in DETECTORS if detectors is None else detectors:
         claims += detect(ground, claims)
-    kept = unexplained_claims(ground, joined(ground, claims))
+    parts = ground.finer or ground  # claims may name these
+    kept = unexplained_claims(parts, joined(parts, claims))
     facts = [claim for claim in kept if claim.kind == MODES and not claim.details["changes"]]
     kept = [claim for claim in kept if not any(claim is fact for fact in facts)]
     excess = excess_with_peers(ground, kept)
@@ -299,8 +300,8 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
             hosts = [{member(ground.groups[code]) for code in groups} for groups in (mine, others)]
             of_all = {label for label, _ in other.who} <= {OP} and len(ground.by_member()) > 1
             return hosts[0] <= hosts[1] and not of_all and of_the_tail(ground, mine)
-        if claim.kind == STALL and claim.value_ns is None and other.missing and other.kind == EPISODE:
-            # Where a member does less for long, some windows are dark by chance.
+        if claim.kind == STALL and claim.value_ns is None and other.kind in (EPISODE, EDGE, STEP):
+            # Where a member does less for long, or takes longer in a closed loop, some windows are dark by chance.
             both = min(other.end_ns, claim.end_ns) - max(other.start_ns, claim.start_ns)
             return mine <= others and 2 * both >= claim.end_ns - claim.start_ns
         if claim.kind == MODES and not claim.details["changes"] and other.kind == MODES:
