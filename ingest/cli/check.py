@@ -140,8 +140,9 @@ def _checked(origin: Origin, path: Path, selection: Question, marks: Sequence[Ma
     from ingest.objectives.objectives import read_objectives
     from ingest.query.compare import noted_in
     from ingest.query.lags import answered
+    from ingest.query.plan import settled
 
-    records = origin.runs()
+    records, selection = origin.runs(), settled(origin, selection)
     runs = labels_of(records)
     objectives = read_objectives(path, {name for labels in runs.values() for name in labels})
     noted = noted_in(origin, marks)
