@@ -65,11 +65,10 @@ class Steady(NamedTuple):
     tail: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Settled(Value):
+class Settled(NamedTuple):
     """A range that begins where each run is steady: `runs`, once these were looked at (`settled` of query/story/steady.py)."""
 
-    runs: Mapping[str, Steady] = field(default_factory=dict)
+    runs: Mapping[str, Steady] = {}
 
     @property
     def relative(self) -> bool:
@@ -374,8 +373,8 @@ def steady_words(question: Question, run: str, run_start_ns: int, end_ns: int | 
     if not isinstance(question.begin, Settled):
         return ""
     start_ns, why, _ = question.begin.of(run)
-    reach = f"from {since((start_ns or run_start_ns) - run_start_ns)}"
-    reach += "" if end_ns is None else f" to {since(end_ns - run_start_ns)}"
+    edges = (start_ns or run_start_ns, *(() if end_ns is None else (end_ns,)))
+    reach = "from " + " to ".join(since(round((edge - run_start_ns) / MS) * MS) for edge in edges)
     if start_ns is None:
         return f"{run}: {why or 'no warm-up is seen'}, so {STEADY} is all of it: {reach}"
     return f"{run}: {STEADY} is {reach}; its warm-up is left out"

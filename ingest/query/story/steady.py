@@ -23,7 +23,6 @@ from ingest.core.errors import InputError
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Bool
 from ingest.core.layout import Float
-from ingest.core.units import figure
 from ingest.query.origin import FINDINGS, Origin
 from ingest.query.overview import selected_runs
 from ingest.query.question import STEADY, Question, Steady
@@ -80,7 +79,7 @@ def steady_of(ground: Ground) -> Steady:
         return Steady()
     end, windows = max(ends), ground.shape[1]
     start_ns = int(ground.start_ns[min(end, windows - 1)])
-    since = figure((start_ns - ground.zero_ns) / SECOND, 6)
+    since = f"{round((start_ns - ground.zero_ns) / SECOND, 3):.9g}"
     if end > MOST_WARM_UP * windows:
         return Steady(why=f"it does not settle in its first half (its level changes at +{since}s)")
     return Steady(start_ns, tail=_tail(ground, end, since))
