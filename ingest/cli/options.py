@@ -149,7 +149,7 @@ FORCE = option("--force", help="Allow a step finer than the interval of the logs
 BEGIN_OF_EACH = option(
     "--from",
     metavar="T",
-    help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of each run), now-15m, steady (after its warm-up).",
+    help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of each run), now-15m, or steady.",
 )
 END = option("--to", metavar="T", help="End of the range, in the same forms.")
 WHERE = option("--where", metavar="K=GLOB", help="Only data whose label K matches GLOB; of several of one label any may match.")
@@ -262,7 +262,7 @@ class Asking(Reading):
     begin: str | None = option(
         "--from",
         metavar="T",
-        help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of the run), now-15m, steady (after its warm-up).",
+        help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of the run), now-15m, or steady.",
     )
     end: str | None = END
     merge_runs: bool = option("--merge-runs", help="Merge the selected runs; without it each run is a group of its own.")
