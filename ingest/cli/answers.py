@@ -15,6 +15,7 @@ from ingest.core.units import parse_instant
 
 if TYPE_CHECKING:
     from ingest.core.marks import Mark
+    from ingest.query.origin import Origin
     from ingest.query.question import Answer, Question
     from ingest.query.table import Table
 
@@ -24,7 +25,7 @@ NO_CLOCK = "the start of this run is not known, so its times are elapsed; give -
 
 def asked(options: Asking, step: int | str, *, force: bool = False) -> Question:
     """Return the question that the options of a call ask."""
-    from ingest.query.question import Question
+    from ingest.query.question import Question, start_of_range
 
     by = tuple(dict.fromkeys(name.strip() for name in options.by.split(",") if name.strip()))
     return Question(
@@ -32,12 +33,25 @@ def asked(options: Asking, step: int | str, *, force: bool = False) -> Question:
         where=globs(options.where, "--where"),
         by=by,
         step=step,
-        begin=parse_instant(options.begin) if options.begin else None,
+        begin=start_of_range(options.begin or None),
         end=parse_instant(options.end) if options.end else None,
         merge_runs=options.merge_runs,
         force=force,
         attribution=options.attribution,
     )
+
+
+def settled_in(origin: Origin, question: Question) -> Question:
+    """Return the question with where the steady parts of its runs begin, which stderr says, for what makes no answer of them."""
+    from ingest.query.plan import settled
+    from ingest.query.question import Settled, steady_words
+
+    question = settled(origin, question)
+    runs = question.begin.runs if isinstance(question.begin, Settled) else ()
+    for record in origin.runs():
+        if record.run in runs:
+            say(steady_words(question, record.run, record.start_ns))
+    return question
 
 
 def in_columns(question: Question, form: str = "csv") -> Question:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,7 +68,22 @@ def chosen(asks: Mapping[str, Ask], globs: tuple[str, ...]) -> list[str]:
 def opened_runs(options: EachRun) -> Iterator[tuple[Mapping[str, Ask], RunLabels]]:
     """Give what answers questions about each run of a store or of files, and the runs' labels."""
     with opened_origins(options) as origins:
-        yield {run: origin.answer for run, origin in origins.items()}, labels_of(origins)
+        yield asks_of(origins), labels_of(origins)
+
+
+def asks_of(origins: Mapping[str, Origin]) -> dict[str, Ask]:
+    """Return what answers questions about each run; where its warm-up is left out, that is looked for once."""
+    known: dict[str, Question] = {}
+
+    def ask(run: str, question: Question) -> Answer:
+        if question.unsettled:
+            from ingest.query.plan import settled
+
+            known[run] = known.get(run) or settled(origins[run], question)
+            question = replace(question, begin=known[run].begin)
+        return origins[run].answer(question)
+
+    return {run: partial(ask, run) for run in origins}
 
 
 def labels_of(origins: Mapping[str, Origin]) -> RunLabels:

@@ -34,13 +34,15 @@ def card(options: Options) -> None:
     start of the run (--time changes the axis).
     """
     from ingest.query.lags import answered
+    from ingest.query.plan import settled
     from ingest.query.story.story import story
     from ingest.view.card import card_picture
     from ingest.view.pictures import drawn
 
     question = asked(options, "auto")
-    by_host = replace(question, by=("host",))
     with opened(options) as origin:
+        question = settled(origin, question)
+        by_host = replace(question, by=("host",))
         windows = in_range(answered(origin, replace(question, by=())), question)
         hosts, whole = answered(origin, by_host), answered(origin, replace(by_host, step="all"))
         told = story(origin, question)

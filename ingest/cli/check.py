@@ -173,8 +173,9 @@ def _checked(origin: Origin, path: Path | None, selection: Question, marks: Sequ
     from ingest.objectives.objectives import read_objectives
     from ingest.query.compare import noted_in
     from ingest.query.lags import answered
+    from ingest.query.plan import settled
 
-    records = origin.runs()
+    records, selection = origin.runs(), settled(origin, selection)
     runs = labels_of(records)
     of_file = read_objectives(path, {name for labels in runs.values() for name in labels}) if path else ()
     objectives = [*of_file, *said]

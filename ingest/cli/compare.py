@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.cli import by_run
-from ingest.cli.answers import PICTURES, write_picture
+from ingest.cli.answers import PICTURES, settled_in, write_picture
 from ingest.cli.options import WANTED, Showing, command, marks_for, option, read_options
 from ingest.cli.output import say, verdict_stands, write_page
 from ingest.cli.sources import marks_of, split_sources
@@ -159,7 +159,7 @@ def opened_sides(options: Options, question: Question) -> Iterator[tuple[Mapping
         if len(names) > 1:
             raise UsageError(f"--at takes one run, here are {len(names)} ({listed(sorted(names))}): name it with --run")
         origin = origins[names[0]]
-        sides = sides_of(origin, names[0], options.at, question, given)
+        sides = sides_of(origin, names[0], options.at, settled_in(origin, question.about(names)), given)
         yield {side.name: side.ask(origin.answer) for side in sides}, {side.name: {} for side in sides}
 
 

@@ -122,13 +122,14 @@ def _print(told: list[Story], options: Options) -> None:
 def _explain_box(options: Options) -> None:
     """Print who is over-represented in a box."""
     from ingest.query.box import box_offsets, explained, parse_box
+    from ingest.query.plan import settled
     from ingest.query.question import ABSOLUTE
 
     box = parse_box(options.box or "")
     if options.by:
         raise UsageError("--box looks at every label: leave out --by, and choose data with --where")
     with opened(options) as origin:
-        question = asked(options, "all")
+        question = settled(origin, asked(options, "all"))
         answer = explained(origin, question, box)
         in_range(answer.answer, question)
         if answer.answer.relative and any(edge is not None and not edge.relative for edge in (box.begin, box.end)):

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from ingest import __version__
-from ingest.cli.answers import answered, asked, warn
+from ingest.cli.answers import answered, asked, settled_in, warn
 from ingest.cli.options import TICKS, UNIT, Asking, Showing, command, option, parse_step
 from ingest.cli.output import say
 from ingest.cli.sources import chosen, opened, split_sources
@@ -110,7 +110,7 @@ def _exported(options: Options, question: Question) -> Iterator[tuple[Intervals[
     """
     with opened(options) as origin:
         clocks = {record.run: _elapsed_stamp(record.start_ns) for record in origin.runs() if record.relative}
-        for windows in origin.windows(question):
+        for windows in origin.windows(settled_in(origin, question)):
             yield windows, clocks
 
 
@@ -160,7 +160,7 @@ def _export_hlog(options: Options) -> None:
     step = _step(options)
     question = asked(options.but(by=options.by or DEFAULT_BY), step or "auto")
     with opened(options) as origin:
-        log = interval_log(origin, question)
+        log = interval_log(origin, settled_in(origin, question))
         written = False
         for windows in log.windows:
             if not written:
@@ -184,7 +184,7 @@ def _export_otlp(options: Options) -> None:
     written = means = weights = capped = 0
     with opened(options) as origin:
         undated = {record.run for record in origin.runs() if record.relative}
-        question = asked(options, step or "auto")
+        question = settled_in(origin, asked(options, step or "auto"))
         for batch, names in (_added_up if options.by or step else _series)(origin, question):
             run, kind = (names.index(name) if name in names else -1 for name in ("run", "kind"))
             rows = batch if run < 0 else batch.where(lambda key, at=run: key[at] not in undated)  # type: ignore[misc]

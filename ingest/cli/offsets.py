@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from ingest.cli.answers import PICTURES, asked, clock_of, print_rows, stamp_of, warn, write_picture
+from ingest.cli.answers import PICTURES, asked, clock_of, print_rows, settled_in, stamp_of, warn, write_picture
 from ingest.cli.options import MAP_FORMAT, TIME_BASE, Asking, Showing, command, option
 from ingest.cli.sources import opened
 from ingest.core.errors import UsageError
@@ -56,6 +56,7 @@ def offsets(options: Options) -> None:
     wanted = _wanted(options)
     with opened(options.but(prefer="raw")) as origin:  # of a histogram log and a raw log of the same I/Os the raw one is read
         ask = require(origin, OFFSETS)
+        wanted = replace(wanted, question=settled_in(origin, wanted.question))
         answer = ask(replace(wanted, lit={}))
         if wanted.lit:
             answer = highlighted(answer, ask(wanted))

@@ -147,7 +147,9 @@ STEP = option(
 )
 FORCE = option("--force", help="Allow a step finer than the interval of the logs; counts are then spread evenly, and marked.")
 BEGIN_OF_EACH = option(
-    "--from", metavar="T", help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of each run), now-15m."
+    "--from",
+    metavar="T",
+    help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of each run), now-15m, or steady.",
 )
 END = option("--to", metavar="T", help="End of the range, in the same forms.")
 WHERE = option("--where", metavar="K=GLOB", help="Only data whose label K matches GLOB; of several of one label any may match.")
@@ -258,7 +260,9 @@ class Asking(Reading):
     )
     where: tuple[str, ...] = WHERE
     begin: str | None = option(
-        "--from", metavar="T", help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of the run), now-15m."
+        "--from",
+        metavar="T",
+        help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of the run), now-15m, or steady.",
     )
     end: str | None = END
     merge_runs: bool = option("--merge-runs", help="Merge the selected runs; without it each run is a group of its own.")

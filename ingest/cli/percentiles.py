@@ -154,11 +154,13 @@ def _estimated(options: Options, question: Question, columns: Wanted, accuracy: 
     from ingest.query.estimates import estimated, parse_estimates
     from ingest.query.lags import answered as answered_by
     from ingest.query.percentiles import narrowed, percentiles
+    from ingest.query.plan import settled
 
     names = parse_estimates(options.estimate or "")
     if options.format not in ESTIMATE_FORMATS:
         raise UsageError(f"--estimate goes with --format {', '.join(ESTIMATE_FORMATS)}, not {options.format}")
     with opened(options) as origin:
+        question = settled(origin, question)
         answer = answered_by(origin, question)
         if accuracy:
             answer = narrowed(answer, max(columns.percentiles), accuracy)

@@ -93,7 +93,7 @@ def trend(options: Options) -> int:
     output, form = options.output, by_run.beside_page(options)
     question = by_run.question_of(options, (*COLUMNS, "start"))
     with by_run.opened_origins(options) as origins:
-        asks, of_runs = {name: origin.answer for name, origin in origins.items()}, by_run.labels_of(origins)
+        asks, of_runs = by_run.asks_of(origins), by_run.labels_of(origins)
         names = by_run.chosen(asks, options.runs)
         nights, notes, found_in = _nights(asks, names, of_runs, question)
         asked_of = replace(nights[0].answer, runs=tuple(names))

@@ -41,7 +41,7 @@ from ingest.query.episodes import (
 )
 from ingest.query.origin import Run
 from ingest.query.overview import span_of
-from ingest.query.question import ABSOLUTE, ALL, Answer, NothingMatchesError, Question, check_labels, is_absolute
+from ingest.query.question import ABSOLUTE, ALL, Answer, NothingMatchesError, Question, check_labels, is_absolute, steady_words
 from ingest.query.story.ground import Finding, Story
 from ingest.store import Store
 
@@ -213,7 +213,7 @@ def _remembered(ask: Ask) -> Ask:
 
 def _of_run(ask: Ask, objective: Objective, whole: Life, selection: Question) -> tuple[list[Verdict], Sequence[str]]:
     """Return the verdicts of a run and the warnings about its data. InputError where it has nothing of what is asked."""
-    begin, end = (edge.epoch_ns(whole.zero_ns) if edge else None for edge in (selection.begin, selection.end))
+    begin, end = selection.edges(whole.run, whole.zero_ns)
     phases = stretches(objective.phases, whole.marks, whole.run) if objective.phases else None
     begin, end = -FOREVER if begin is None else begin, FOREVER if end is None else end
     if isinstance(objective.promise, Rate):  # the run fills its first and its last window in part
@@ -231,7 +231,8 @@ def _of_run(ask: Ask, objective: Objective, whole: Life, selection: Question) ->
             raise InputError(f"nothing matches where {asked}" if asked else "nothing here has a latency") from None
         group = tuple((name, life.run) for name in objective.by)
         return verdicts(objective, no_windows(), [group], life.within(objective.window_ns), ""), _all_of_it(objective, life)
-    return judged(objective, answer, life), (*answer.warnings, *_all_of_it(objective, life))
+    steady = filter(None, [steady_words(selection, life.run, life.zero_ns, min(life.to_ns, span_of(answer.parts)[1]))])
+    return judged(objective, answer, life), (*steady, *answer.warnings, *_all_of_it(objective, life))
 
 
 def _all_of_it(objective: Objective, life: Life) -> list[str]:
@@ -253,14 +254,14 @@ def _life(ask: Ask, run: str, step_ns: int, final_ns: int, noted: NotedIn | None
 
 def _check_overlap(ask: Ask, run: str, selection: Question) -> None:
     """Raise InputError where nothing of a run lies in the range that is selected: its windows are then not read at all."""
-    if selection.begin is None and selection.end is None:
+    if not selection.in_part:
         return
     whole = ask(Question(step=ALL).about([run]))
     if whole.relative and is_absolute(selection):
         raise InputError(ABSOLUTE)
     low, high = span_of(whole.parts)
     zero = whole.run_start_ns[run]
-    begin, end = (edge.epoch_ns(zero) if edge else None for edge in (selection.begin, selection.end))
+    begin, end = selection.edges(run, zero)
     if (begin is not None and begin >= high) or (end is not None and end <= low):
         raise InputError(NOT_BETWEEN)
 

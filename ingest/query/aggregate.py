@@ -108,7 +108,7 @@ class Aggregation:
         self._grain = grain
         self._weighed = question.attribution == IN_FLIGHT
         self._width = self._grain or step
-        self._bounds = range_in(question, start_ns, self._grain or (step if self._weighed else 1))
+        self._bounds = range_in(question, run, start_ns, self._grain or (step if self._weighed else 1))
         self._total: Sum[Group] = Sum()
         self.sums = Sums()
 

@@ -40,7 +40,7 @@ from ingest.core.pool import fork_map
 from ingest.core.units import figure, number
 from ingest.query.aggregate import run_starts
 from ingest.query.origin import BREATHS, Origin
-from ingest.query.question import Question, edges_of
+from ingest.query.question import Question
 from ingest.read.format_names import SNABB
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def from_files(files: Files, question: Question) -> StoredBreaths:
 
     kept_parts = [(number, kept) for number, kept in fork_map(work, sources, files.jobs, joining=True) if kept is not None]
     parts = [
-        in_range(kept, question, starts[sources[number].context.series.run])
+        in_range(kept, question, run := sources[number].context.series.run, starts[run])
         for number, kept in sorted(kept_parts, key=lambda numbered: sources[numbered[0]].context.series)
     ]
     return together(parts)
@@ -303,9 +303,9 @@ def selected(question: Question, labels: RunLabels) -> Callable[[Series], bool]:
     return lambda series: key(series) is not None
 
 
-def in_range(kept: StoredBreaths, question: Question, start_ns: int) -> StoredBreaths:
+def in_range(kept: StoredBreaths, question: Question, run: str, start_ns: int) -> StoredBreaths:
     """Return what lies in the windows that begin in [floor(begin), end)."""
-    begin, end = edges_of(question.begin, question.end, start_ns)
+    begin, end = question.edges(run, start_ns)
     if begin is None and end is None:
         return kept
     low, high = -math.inf if begin is None else begin // SECOND * SECOND, math.inf if end is None else end

@@ -49,7 +49,7 @@ from ingest.query.means import check_bins
 from ingest.query.origin import Origin
 from ingest.query.overview import span_of
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.query.question import ALL, Answer, NothingMatchesError, Question, edges_of
+from ingest.query.question import ALL, Answer, NothingMatchesError, Question
 from ingest.query.sweeps import PERMUTATION
 from ingest.query.table import Table, concatenated, groups_in, label_columns
 from ingest.query.windows import regrouped, spanned, widened
@@ -481,7 +481,7 @@ def sides_of(origin: Origin, run: str, glob: str, question: Question, given: Seq
     whole = origin.answer(Question(step=ALL).about([run]))
     step, zero = record.step_ns, whole.run_start_ns[run]
     low, high = span_of(whole.parts)
-    begin, end = edges_of(question.begin, question.end, zero)
+    begin, end = question.edges(run, zero)
     low, high = max(low, low if begin is None else begin), min(high, high if end is None else end)
     low, high = low // step * step, -(-high // step) * step
     if low >= high:

@@ -43,7 +43,7 @@ from ingest.core.units import format_duration
 from ingest.query.aggregate import run_starts
 from ingest.query.files import Files
 from ingest.query.origin import LOGS, Origin, require
-from ingest.query.question import Answer, Question, edges_of, shape_of
+from ingest.query.question import Answer, Question, shape_of
 from ingest.query.table import Table, groups_in
 from ingest.read import events_of, read
 from ingest.read.account import Account
@@ -400,7 +400,7 @@ class _Finder:
         """Return the table's row of values of some series of a run (by code) that are stamped at some ns; -1 where none is."""
         step = self.places.step_ns
         at = self.places.rows(self.groups(series), codes, window_start(stamps_ns, step) if step else stamps_ns)
-        begin, end = edges_of(self._question.begin, self._question.end, self._starts[series[0].run])
+        begin, end = self._question.edges(series[0].run, self._starts[series[0].run])
         inside = np.ones(len(at), np.bool_)
         if begin is not None:
             inside &= stamps_ns > begin

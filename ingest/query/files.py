@@ -27,7 +27,7 @@ from ingest.query.aggregate import (
 from ingest.query.coverage import ANY_KIND, caveats_asked, missing_from, of_asked_kinds, widths_asked
 from ingest.query.means import holds_means_alone, own_facts, whole_runs_of
 from ingest.query.origin import BREATHS, INTERVAL_LOG, LOGS, OFFSET_TICKS, OFFSETS, PERCENTILES, WEIGHED, WHOLE_RUNS, Capabilities
-from ingest.query.plan import Merged, Sums, answer_of
+from ingest.query.plan import Merged, Sums, answer_of, settled
 from ingest.query.question import (
     ALL,
     AUTO,
@@ -171,6 +171,7 @@ class Files:
         """
         one_of(Question, question, "question", "Question(by=('op',))")
         check_labels(question, self.found.labels)
+        question = settled(self, question)
         return answer_of(self._merged(question, *self.choice(question)), question)
 
     def _merged(self, question: Question, sources: Sequence[Source], apart: Sequence[str]) -> Merged:
@@ -190,7 +191,7 @@ class Files:
                 return self._merged(question, every, apart)
         self._check_rejects(sources, sums.parts)
         if question.step == AUTO and sums.parts:
-            bounds = {run: range_in(question, start, self.grain(run, step) or 1) for run, start in starts.items()}
+            bounds = {run: range_in(question, run, start, self.grain(run, step) or 1) for run, start in starts.items()}
             step = auto_step(*auto_span(of_runs(sums.reach), bounds, stored), stored, question.windows)
             sums.parts = widened(sums.parts, step)
         return self.merged_of(sums, question, step, sources, apart)

@@ -107,7 +107,7 @@ def with_whole_runs(
     run, which loses its exact minimum, maximum and sum where it crosses an edge of the stored grid; the account of each source
     keeps them. Rows are keyed as `key` keys series. They are the same samples where both count the same.
     """
-    if question.step != ALL or question.begin is not None or question.end is not None:
+    if question.step != ALL or question.in_part:
         return list(parts)
     means = _by_group(tool_runs, lambda series: key(series.replaced(kind=mean_kind(series.kind))))
     of_means: Known = {group: (*sum_of(members), bytes_of(members)) for group, members in means.items()}

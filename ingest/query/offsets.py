@@ -31,7 +31,7 @@ from ingest.core.units import format_duration
 from ingest.query.aggregate import run_starts, warnings_of
 from ingest.query.origin import OFFSET_TICKS, Origin
 from ingest.query.overview import selected_runs
-from ingest.query.question import AUTO, Question, check_labels, edges_of, left_out_by_clock, logs_left_out, undated_runs
+from ingest.query.question import AUTO, Question, check_labels, left_out_by_clock, logs_left_out, undated_runs
 from ingest.query.table import Table, label_columns
 from ingest.read import events_once, offset_sources
 from ingest.read.account import Account
@@ -210,7 +210,7 @@ def of_source(source: Source, wanted: WantedOffsets, key: Key, start_ns: int) ->
 
 def _events_in(source: Source, question: Question, start_ns: int) -> Iterator[tuple[Events, Bool]]:
     """Yield the events of a source in the range of a question, and which came late; counted anew, as they are read anew."""
-    begin, end = edges_of(question.begin, question.end, start_ns)
+    begin, end = question.edges(source.context.series.run, start_ns)
     order, account = Order(), source.context.account
     account.replace(Account(path=account.path, notes=account.notes))
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -271,7 +270,7 @@ def overviews(
         except MeansAloneError as error:
             means.append(error)
         except InputError:
-            if question.begin is None and question.end is None and not question.where and run not in without:
+            if not question.in_part and not question.where and run not in without:
                 raise
     if means and not run_overviews:
         raise means[0]
@@ -319,9 +318,9 @@ def _in_slices(origin: Origin, question: Question) -> Answer:
     step = asked or ask(replace(question, by=("op", "kind"))).step_ns
     width = -(-(high - low) // (SLICES * step)) * step
     inner = range(low // step * step + width, high, width)
-    cuts = [question.begin, *(Instant(cut) for cut in inner), question.end]
+    cuts = [Instant(cut) for cut in inner]
     answers = []
-    for first, last in pairwise(cuts):
+    for first, last in zip((question.begin, *cuts), (*cuts, question.end), strict=True):
         with suppress(InputError):  # nothing in this slice
             answers.append(ask(replace(question, begin=first, end=last, step=step, force=True)))
     # What is missing is that of the whole: slices would cut it in pieces.

@@ -31,6 +31,7 @@ from ingest.query.coverage import LEAST, MOST, Cells, Rows
 from ingest.query.lags import answered, events_of, mixed_rows
 from ingest.query.means import check_bins, lacks_bins
 from ingest.query.origin import PERCENTILES, Origin
+from ingest.query.plan import settled
 from ingest.query.precision import ONE_NUMBER, precision_in
 from ingest.query.question import Answer, Question
 from ingest.query.table import Table, concatenated, label_columns
@@ -94,6 +95,7 @@ def table_of(origin: Origin, question: Question, wanted: Wanted) -> tuple[Table,
     """
     one_of(Wanted, wanted, "wanted", "Wanted((50, 99))")
     one_of(Question, question, "question", "Question(by=('op',))")
+    question = settled(origin, question)
     direct = origin.offers.get(PERCENTILES)
     if direct is not None:
         return direct(question, wanted)

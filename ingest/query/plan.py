@@ -11,7 +11,7 @@ a whole range, what the tools themselves report, what is missing, default kinds,
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ingest.core.errors import listed, plural
@@ -20,12 +20,12 @@ from ingest.core.labels import Group, RunLabels, Series, mean_kind
 from ingest.core.layout import Layout
 from ingest.query.coverage import missing_from
 from ingest.query.means import described, with_left_out, with_whole_runs
-from ingest.query.question import Answer, Question, beside, finish, moved_edges, range_in, shown_beside
-from ingest.query.windows import Reach, RunLayer, Span, inside, of_layers, over_time_range, widen
+from ingest.query.question import Answer, Question, Settled, beside, finish, moved_edges, range_in, shown_beside, steady_words
+from ingest.query.windows import Reach, RunLayer, Span, inside, of_layers, of_runs, over_time_range, widen
 
 if TYPE_CHECKING:
     from ingest.core.coverage import Caveat, Missing, WholeRow, WholeRun
-    from ingest.query.origin import Run
+    from ingest.query.origin import Origin, Run
 
 
 @dataclass(slots=True, eq=False)
@@ -88,11 +88,20 @@ class Merged:
     alike: frozenset[str] = frozenset()
 
 
+def settled(origin: Origin, question: Question) -> Question:
+    """Return a question whose range begins in each of its runs where that is steady; itself where it asks for no such range."""
+    if not question.unsettled:
+        return question
+    from ingest.query.story.steady import steady_runs  # the method of findings, which most questions do without
+
+    return replace(question, begin=Settled(steady_runs(origin, question)))
+
+
 def answer_of(merged: Merged, question: Question) -> Answer:
     """Return the answer to a question from what was read for it; InputError where nothing matches."""
     key, sums = question.key(merged.labels), merged.sums
-    bounds = {run.run: range_in(question, run.start_ns, run.step_ns) for run in merged.runs}
-    moved = {text for run in merged.runs if (text := moved_edges(question, run.start_ns, run.step_ns))}
+    bounds = {run.run: range_in(question, run.run, run.start_ns, run.step_ns) for run in merged.runs}
+    moved = {text for run in merged.runs if (text := moved_edges(question, run.run, run.start_ns, run.step_ns))}
     lacking = (entry for entry in merged.lacking if 0 < merged.step_ns < (entry.narrower_ns or 0) or entry.narrower_ns is None)
     unmatched = question.unmatched(merged.selected if merged.jobs is None else merged.jobs, merged.labels)
     undated = beside({run.run: run.relative for run in merged.runs})
@@ -121,6 +130,9 @@ def answer_of(merged: Merged, question: Question) -> Answer:
     )
     settled = ((name, span) for name, span in sums.reach.items() if name[0] not in merged.loading)
     reach = {name: cut for name, span in settled if (cut := inside(span, bounds[name[0]])) is not None}
+    ends = {run: end for run, (_, end) in of_runs(reach).items()}
+    said = (steady_words(question, run.run, run.start_ns, ends[run.run]) for run in merged.runs if run.run in ends)
+    facts = replace(facts, warnings=(*filter(None, said), *facts.warnings))
     answer = finish(parts, question, facts, reach, merged.selected, merged.jobs)
     without_bins = [told.series for told in merged.whole_runs if not told.has_bins]
     alone = (*merged.means_alone, *(series.replaced(kind=mean_kind(series.kind)) for series in without_bins))

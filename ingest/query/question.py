@@ -51,6 +51,37 @@ AUTO, ALL = "auto", "all"
 
 ATTRIBUTIONS = ("completion", IN_FLIGHT)
 
+STEADY = "steady"
+
+
+class Steady(NamedTuple):
+    """From when on a run is steady, in epoch ns; None where that is from its start on: no warm-up is seen, or `why` says.
+
+    `tail` says what its warm-up makes of the tail of the run.
+    """
+
+    start_ns: int | None = None
+    why: str = ""
+    tail: str = ""
+
+
+class Settled(NamedTuple):
+    """A range that begins where each run is steady: `runs`, once these were looked at (`settled` of query/story/steady.py)."""
+
+    runs: Mapping[str, Steady] = {}
+
+    @property
+    def relative(self) -> bool:
+        """Return that it is no time of the clock."""
+        return True
+
+    def of(self, run: str) -> Steady:
+        """Return from when on a run is steady; UsageError where nobody has looked."""
+        if run not in self.runs:
+            raise UsageError(f"{STEADY} is found in the data of a run: origin.answer looks, and settled(origin, question)")
+        return self.runs[run]
+
+
 AnswerKey = Callable[[Series], Group | None]
 RunKind = tuple[str, str]
 Layouts = Mapping[RunKind, Collection[Layout]]
@@ -61,15 +92,16 @@ class Question(Value):
     """A selection of measurements and how they are to be merged.
 
     `where` holds a glob for each label, or several as lines of one text (`core/labels.py`): any of them may match.
-    `step` is ns, "auto" (at most `windows` windows, about 150) or "all" (one window for the whole range). `kind` empty takes
-    each run's default kind. Different runs are merged only with `merge_runs`.
+    `step` is ns, "auto" (at most `windows` windows, about 150) or "all" (one window for the whole range). `begin` and `end` are
+    instants, or texts of such; `begin="steady"` leaves out the warm-up of each run. `kind` empty takes each run's default kind.
+    Different runs are merged only with `merge_runs`.
     """
 
     runs: tuple[str, ...] = ()
     where: Mapping[str, str] = field(default_factory=dict)
     by: tuple[str, ...] = ()
     step: int | str = AUTO
-    begin: Instant | None = None
+    begin: Instant | Settled | None = None
     end: Instant | None = None
     merge_runs: bool = False
     force: bool = False
@@ -88,7 +120,7 @@ class Question(Value):
             "runs": several(self.runs, str, "runs", "'nightly-42', or ('nightly-41', 'nightly-42*')"),
             "by": several(self.by, str, "by", "'host', or ('host', 'op')"),
             "where": self.where if where == self.where else where,
-            "begin": _instant(self.begin, "begin"),
+            "begin": start_of_range(self.begin),
             "end": _instant(self.end, "end"),
             "windows": at_least(1, self.windows, "windows"),
         }
@@ -107,9 +139,27 @@ class Question(Value):
         return self.step == ALL
 
     @property
+    def unsettled(self) -> bool:
+        """Return whether the range begins where runs are steady, and nobody has looked yet where that is."""
+        return isinstance(self.begin, Settled) and not self.begin.runs
+
+    @property
+    def in_part(self) -> bool:
+        """Return whether it is about a part of the time of runs."""
+        if isinstance(self.begin, Settled):
+            return self.end is not None or any(steady.start_ns is not None for steady in self.begin.runs.values())
+        return self.begin is not None or self.end is not None
+
+    @property
     def adds_up_runs(self) -> bool:
         """Return whether rows of several runs become one."""
         return self.merge_runs and "run" not in self.by
+
+    def edges(self, run: str, run_start_ns: int) -> Bounds:
+        """Return both edges of the range in a run that began then, in epoch ns; None for no bound."""
+        if isinstance(self.begin, Settled):
+            return self.begin.of(run).start_ns, edges_of(None, self.end, run_start_ns)[1]
+        return edges_of(self.begin, self.end, run_start_ns)
 
     def key(self, run_labels: RunLabels) -> AnswerKey:
         """Return the function that gives a series its group (run, kind, then `by`), or None where it is not selected."""
@@ -149,6 +199,11 @@ class Question(Value):
         return replace(self, runs=tuple(literal(run) for run in runs), where=where)
 
 
+def start_of_range(value: Any) -> Instant | Settled | None:
+    """Return what a range begins with: a time, of text or as it is, or where runs are steady; UsageError for anything else."""
+    return Settled() if value == STEADY else value if isinstance(value, Settled) else _instant(value, "begin")
+
+
 def _instant(value: Any, what: str) -> Instant | None:
     """Return a time, of text as people write it; UsageError for anything else: whole numbers might be seconds, ms or ns."""
     if value is None or isinstance(value, Instant):
@@ -173,7 +228,7 @@ class NothingMatchesError(InputError):
         missing: Sequence[Lack] = (),
     ) -> None:
         asked = [f"--run {glob}" for glob in question.runs] + where_words(question.where)
-        asked += ["--from/--to"] if question.begin or question.end else []
+        asked += ["--from/--to"] if question.in_part else []
         here = listed(sorted(runs))
         super().__init__(f"nothing matches {' '.join(asked)}; runs here: {here}" if asked else _no_samples(here, missing))
         self.question = question
@@ -294,23 +349,35 @@ def edges_of(begin: Instant | None, end: Instant | None, run_start_ns: int) -> B
     return None if begin is None else begin.epoch_ns(run_start_ns), None if end is None else end.epoch_ns(run_start_ns)
 
 
-def range_in(question: Question, run_start_ns: int, step_ns: int) -> Bounds:
+def range_in(question: Question, run: str, run_start_ns: int, step_ns: int) -> Bounds:
     """Return from when to when a question asks about a run that is kept in windows of `step_ns`, in epoch ns; None for no bound.
 
     A range is that of the windows it touches: what was within a window is not kept.
     """
-    return whole_windows(*edges_of(question.begin, question.end, run_start_ns), step_ns)
+    return whole_windows(*question.edges(run, run_start_ns), step_ns)
 
 
-def moved_edges(question: Question, run_start_ns: int, step_ns: int) -> str:
+def moved_edges(question: Question, run: str, run_start_ns: int, step_ns: int) -> str:
     """Return a sentence on the edges of a range that lie between windows of `step_ns`, empty where none does."""
     moved = []
-    edges = zip(("--from", "--to"), (question.begin, question.end), range_in(question, run_start_ns, step_ns), strict=True)
-    for name, edge, to in edges:
-        if edge is not None and to is not None and edge.epoch_ns(run_start_ns) != to:
+    asked, edges = question.edges(run, run_start_ns), range_in(question, run, run_start_ns, step_ns)
+    for name, given, edge, to in zip(("--from", "--to"), (question.begin, question.end), asked, edges, strict=True):
+        if given is not None and to is not None and edge != to:
             since, at = f"{(to - run_start_ns) / SECOND:+.9g}s", f"{np.datetime64(to // MS, 'ms')}Z"
-            moved.append(f"{name} to {since if edge.relative else at}")
+            moved.append(f"{name} to {since if given.relative else at}")
     return f"moved to whole windows of {format_duration(step_ns)}: {', '.join(moved)}" if moved else ""
+
+
+def steady_words(question: Question, run: str, run_start_ns: int, end_ns: int | None = None) -> str:
+    """Return a sentence on where the steady part of a run is that an answer up to `end_ns` is about; empty for other ranges."""
+    if not isinstance(question.begin, Settled):
+        return ""
+    start_ns, why, _ = question.begin.of(run)
+    edges = (start_ns or run_start_ns, *(() if end_ns is None else (end_ns,)))
+    reach = "from " + " to ".join(since(round((edge - run_start_ns) / MS) * MS) for edge in edges)
+    if start_ns is None:
+        return f"{run}: {why or 'no warm-up is seen'}, so {STEADY} is all of it: {reach}"
+    return f"{run}: {STEADY} is {reach}; its warm-up is left out"
 
 
 def check_labels(question: Question, run_labels: RunLabels) -> None:

@@ -208,7 +208,7 @@ def _merged(
                 total.add(merged([coarsened(part, step)]) if step else part)
             sums.parts += total.parts()
     grains = {record.run: catalogue.grain(record, step) for record in chosen}
-    if not step and (question.begin, question.end) != (None, None):
+    if not step and question.in_part:
         spans = ((name, grains[name[0]], span) for name, span in ranges(sums.parts).items())
         sums.windows = {name: (low // grain * grain, -(-high // grain) * grain) for name, grain, (low, high) in spans}
     rolled = [plan for plan in plans if plan.rollup_step is not None]
@@ -289,7 +289,7 @@ def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Que
     check_asked(chosen, question.where)
     catalogue = holdings.catalogue(chosen)
     for record in chosen:
-        begin, end = range_in(question, record.start_ns, record.step_ns)
+        begin, end = range_in(question, record.run, record.start_ns, record.step_ns)
         members, everything = catalogue.of(record.run, key), catalogue.all_of(record.run)
         plan = Plan(record, None, begin, end, members=members, everything=everything, since=catalogue.since(record.run))
         yield from ordered(holdings.sorted_windows(plan, key, question.by))
@@ -353,7 +353,9 @@ def auto_step_of(catalogue: Catalogue, question: Question, key: AnswerKey) -> in
     stored = base_of(stored, widths_asked(widths, replace(question, step=AUTO), labels)) if widths else stored
     of_run = ((record, time_range_of(catalogue.of(record.run, key))) for record in catalogue.records)
     reach = {record.run: (record, span) for record, span in of_run if span is not None}
-    bounds = {run: range_in(question, record.start_ns, catalogue.grain(record, stored)) for run, (record, _) in reach.items()}
+    bounds = {
+        run: range_in(question, run, record.start_ns, catalogue.grain(record, stored)) for run, (record, _) in reach.items()
+    }
     span = auto_span({run: extent for run, (_, extent) in reach.items()}, bounds, stored)
     return auto_step(*span, stored, question.windows)
 
@@ -362,7 +364,7 @@ def _plans(
     holdings: Holdings, catalogue: Catalogue, record: RunRecord, question: Question, key: AnswerKey, step: int, *, rollups: bool
 ) -> Iterator[Plan]:
     """Yield how a run is answered: by its rollups in one go, else by the documents of one share of its series after another."""
-    begin, end = range_in(question, record.start_ns, catalogue.grain(record, step))
+    begin, end = range_in(question, record.run, record.start_ns, catalogue.grain(record, step))
     everything, members = catalogue.all_of(record.run), catalogue.of(record.run, key)
     constant = alike(everything, ROLLUP_LABELS) if record.state == COMPLETE else {}
     asked = {*question.by, *question.where} - set(record.labels) - constant.keys()

@@ -63,6 +63,6 @@ def breaths_from_store(store: Store, question: Question) -> StoredBreaths:
     key = selected(question, {record.run: dict(record.labels) for record in records})
     parts = []
     for record in selected_records(records, question.runs):
-        kept = in_range(store.breaths(record.run), question, record.start_ns)
+        kept = in_range(store.breaths(record.run), question, record.run, record.start_ns)
         parts.append(StoredBreaths(only(kept.windows, key), only(kept.sample, key)))
     return together(parts)

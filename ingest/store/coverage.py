@@ -32,7 +32,7 @@ def missing_from_runs(
     if not entries:
         return ()
     asked = question or Question()
-    bounds = {record.run: range_in(asked, record.start_ns, record.step_ns) for record in chosen}
+    bounds = {record.run: range_in(asked, record.run, record.start_ns, record.step_ns) for record in chosen}
     labels = {record.run: dict(record.labels) for record in chosen}
     return missing_from(entries, asked, labels, bounds)
 

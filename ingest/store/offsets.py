@@ -30,7 +30,7 @@ from ingest.query.offsets import (
     selection_in_words,
 )
 from ingest.query.plan import troubles
-from ingest.query.question import AUTO, edges_of, run_left_out
+from ingest.query.question import AUTO, run_left_out
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, on_one_clock, selected_records
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def from_store(store: Store, wanted: WantedOffsets) -> OffsetMap:
     total: Sum[Group] = Sum(HELD_ENTRIES)
     empty, accounts = [], []
     for record in chosen:
-        begin, end = edges_of(wanted.question.begin, wanted.question.end, record.start_ns)
+        begin, end = wanted.question.edges(record.run, record.start_ns)
         any_counts = False
         for part in counts_of_store(store, record.run, wanted, key, begin, end):
             any_counts = True
@@ -140,7 +140,7 @@ def overviews_from_store(store: Store, names: Mapping[str, str], wanted: WantedO
 
     def read(total: Met | TickSums) -> None:
         for run in sorted(names):
-            begin, end = edges_of(wanted.question.begin, wanted.question.end, records[run].start_ns)
+            begin, end = wanted.question.edges(run, records[run].start_ns)
             for windows in store.offset_windows(run, begin, end):
                 total.add(names[run], windows, name)
 

@@ -88,6 +88,17 @@ def test_a_host_is_not_said_to_do_more_than_one_of_which_a_log_is_lost(tmp_path:
     assert hosts(found) == ({"h2"} if spoilt == "gone" else set()), "of a log that is not there nobody knows"
 
 
+@pytest.mark.parametrize("kept", [slice(0, 700), pytest.param(slice(2300, None), marks=pytest.mark.slow)], ids=["ends", "begins"])
+def test_a_host_whose_log_ends_early_or_begins_late_did_no_less_than_its_peers(tmp_path: Path, kept: slice) -> None:
+    """`host-002 did 22 % of the work of its peers throughout`: of a log that was cut off nobody knows the rest."""
+    noise = random.Random(8)
+    for host in ("h1", "h2", "h3"):
+        rows = [f"{at}, {noise.randrange(90_000, 110_000)}, 0, 4096, 0, 0\n" for at in range(10, 30_000, 10)]
+        (tmp_path / host).mkdir()
+        (tmp_path / host / "a_lat.1.log").write_text("".join(rows[kept] if host == "h2" else rows))
+    assert story_of(ground_of(tmp_path)).findings == ()
+
+
 def test_how_much_may_be_missing_of_groups(archive: Path, tmp_path: Path) -> None:
     ground = ground_of(without_rows(archive, tmp_path / "copy", lambda at: 45_000 < at < 52_000))
     of_host = {

@@ -16,7 +16,7 @@ from ingest.core.labels import fits, run_matches
 from ingest.core.marks import Mark
 from ingest.core.units import format_duration, parse_duration, parse_instant
 from ingest.live.serve.cache import Version, reading
-from ingest.query.question import ALL, AUTO, Question
+from ingest.query.question import ALL, AUTO, Question, start_of_range
 from ingest.store import Store
 from ingest.store.live import NOTHING_FINAL, NOTHING_LEFT
 from ingest.store.records import COMPLETE, WATCHED, RunRecord
@@ -81,7 +81,7 @@ def asked_of(selection: Selection, question: Question) -> Question:
     Rows that are wider than the step are spread, and the page says so.
     """
     step: int | str = selection.step if selection.step in (AUTO, ALL) else parse_duration(selection.step)
-    begin, end = (parse_instant(text) if text else None for text in (selection.begin, selection.end))
+    begin, end = start_of_range(selection.begin or None), parse_instant(selection.end) if selection.end else None
     step = question.step if step == AUTO else step
     return replace(question, step=step, force=True, begin=begin or question.begin, end=end or question.end)
 

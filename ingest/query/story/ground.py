@@ -26,7 +26,7 @@ from ingest.query.coverage import caveats_of
 from ingest.query.excess import excess_of
 from ingest.query.means import with_bins
 from ingest.query.origin import Answering
-from ingest.query.question import Answer, Question
+from ingest.query.question import Answer, Question, Steady
 from ingest.query.windows import pieces, regrouped, with_one_span
 
 Labels = tuple[tuple[str, str], ...]
@@ -237,6 +237,7 @@ class Story:
 
     Shares of findings and `unexplained` add up to 1 where there is any excess. `nothing` is the sentence where nothing was
     found, `reference` says what is taken for typical, `lacks` what of the run is not known: no finding can be about that.
+    `steady` is from when on the run is steady; None where it is of a part of it alone.
     """
 
     run: str
@@ -250,6 +251,7 @@ class Story:
     relative: bool
     caveats: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
+    steady: Steady | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -263,7 +265,12 @@ class Story:
             "window_s": self.step_ns / SECOND,
             "caveats": list(self.caveats),
             "lacks": list(self.lacks),
+            "steady": self.steady and self._steady(self.steady),
         }
+
+    def _steady(self, steady: Steady) -> dict[str, Any]:
+        since = 0.0 if steady.start_ns is None else round((steady.start_ns - self.zero_ns) / SECOND, 6)
+        return {"from_s": since, "text": steady.tail or steady.why}
 
 
 # One run laid out for detectors: members by windows, with the excess latency of each window against what is typical.

@@ -327,9 +327,12 @@ def _unequal(samples: Float, explained: set[int], ground: Ground) -> list[Claim]
     """Return a claim for each group that completes far more, or far fewer, than its peers throughout.
 
     Peers that are slow or throttled are left aside, and one that does fewer because it is: that explains it. Of two the one that
-    does more is named. It must be so whatever those that do fewer lack.
+    does more is named. It must be so whatever those that do fewer lack. What a group did whose data begin late or end early is
+    not known of all the run.
     """
-    totals = samples.sum(axis=1)
+    filled = ground.samples > 0
+    reach = filled.shape[1] - filled.argmax(axis=1) - filled[:, ::-1].argmax(axis=1)
+    totals = np.where(reach >= THROUGHOUT * filled.shape[1], samples.sum(axis=1), 0)
     with np.errstate(divide="ignore"):
         fewer = 1 / samples
     most = cache(lambda code: most_times(ground, [code]))

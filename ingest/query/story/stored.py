@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from ingest.query.question import Question
+from ingest.query.question import Question, Steady
 from ingest.query.story.ground import Below, Finding, Story
 
 STORY = "story"
@@ -53,6 +53,7 @@ def documents_of(run: str, story: Story, stamp: str) -> list[StoredFinding]:
     """Return the documents of a story whose commands name no source."""
     span = [edge for finding in story.findings for edge in (finding.start_ns, finding.end_ns)] or [story.zero_ns]
     told = {field.name: getattr(story, field.name) for field in fields(story) if field.name != "findings"}
+    told["steady"] = story.steady and [*story.steady]
     told["count"] = len(story.findings)  # so that it is seen where some are missing
     first = StoredFinding(run, 0, stamp, STORY, {}, min(span), max(span), story.nothing, story.unexplained, 0.0, told)
     return [first, *(_document(run, rank, stamp, finding) for rank, finding in enumerate(story.findings, 1))]
@@ -67,6 +68,7 @@ def story_from(documents: Iterable[StoredFinding], stamp: str, source: str = "")
     if told.pop("count", None) != len(mine) - 1:
         return None
     told["caveats"], told["lacks"] = tuple(told["caveats"]), tuple(told.get("lacks", ()))
+    told["steady"] = Steady(*told["steady"]) if told.get("steady") else None
     return Story(**told, findings=tuple(_finding(document.content, source) for document in mine[1:]))
 
 

@@ -21,7 +21,8 @@ from ingest.core.labels import default_kind
 from ingest.core.layout import Float
 from ingest.query.origin import FINDINGS, Answering, Origin
 from ingest.query.overview import Overview, selected_runs
-from ingest.query.question import Answer, Question
+from ingest.query.plan import settled
+from ingest.query.question import Answer, Question, Settled, steady_words
 from ingest.query.story.below import with_lower_layers
 from ingest.query.story.ground import (
     DRIFT,
@@ -54,7 +55,8 @@ from ingest.query.story.ground import (
 )
 from ingest.query.story.segments import changes
 from ingest.query.story.shapes import beside_peers, modes, of_the_tail, omissions, rhythms, stalls
-from ingest.query.story.stored import is_whole
+from ingest.query.story.steady import steady_of
+from ingest.query.story.stored import WHOLE, is_whole
 from ingest.query.story.words import NOTHING, OF_THE_REST, reference_sentence, words_of
 from ingest.query.windows import regrouped
 
@@ -192,6 +194,7 @@ def story(origin: Origin, question: Question, source: str = "") -> Story:
     `source` is what the commands of findings name as their source. Of a whole run that a store has findings of, as new as its
     data, these are returned. Raises what `origin.answer` raises.
     """
+    question = settled(origin, question)
     kept = origin.offers.get(FINDINGS)
     if kept is not None and is_whole(question):
         chosen = selected_runs([run.run for run in origin.runs()], question)
@@ -207,7 +210,7 @@ def computed(origin: Answering, question: Question, source: str = "") -> Story:
         ground, answer = grounds(origin, question)
     except NoGroundError as reason:
         return nothing_told(", ".join(question.runs), str(reason))
-    return with_lower_layers(origin, question, ground, answer.layers, story_of(ground, source))
+    return with_lower_layers(origin, question, ground, answer.layers, story_of(ground, source, question))
 
 
 def stories(origin: Origin, question: Question, source: str = "") -> list[Story]:
@@ -241,7 +244,7 @@ def story_of_overview(origin: Origin, run: Overview, question: Question, source:
     asked = replace(question.about(run.cluster.runs), merge_runs=len(run.cluster.runs) > 1)
     try:
         ground = grounds(origin, asked)[0] if answer is None else with_finer(origin, asked, answer)
-        return with_lower_layers(origin, asked, ground, run.cluster.layers, story_of(ground, source))
+        return with_lower_layers(origin, asked, ground, run.cluster.layers, story_of(ground, source, question))
     except (NoGroundError, InputError) as reason:
         return nothing_told(run.run, str(reason))
 
@@ -259,8 +262,11 @@ def nothing_told(run: str, reason: str) -> Story:
     return Story(run, (), 0.0, 0.0, f"No findings: {reason}.", "", 0, 0, relative=False)
 
 
-def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | None = None) -> Story:
-    """Return the story that a ground tells; shares and `unexplained` add up to 1 where there is any excess."""
+def story_of(ground: Ground, source: str = "", question: Question = WHOLE, detectors: Sequence[Detector] | None = None) -> Story:
+    """Return the story that a ground tells; shares and `unexplained` add up to 1 where there is any excess.
+
+    Of a `question` about a part of the run it says from when to when, where that begins with its steady part; else when that is.
+    """
     claims: list[Claim] = []
     for detect in DETECTORS if detectors is None else detectors:
         claims += detect(ground, claims)
@@ -275,6 +281,9 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
     findings = [_finding(each, ground, total, missing, source) for each in shares]
     findings.sort(key=lambda found: (-max(found.share, found.missing_share), found.start_ns, found.kind, found.who))
     explained = sum(found.share for found in findings)
+    steady = steady_of(ground) if is_whole(question) else None
+    runs = question.begin.runs if isinstance(question.begin, Settled) else ()
+    said = [steady.tail] if steady else [steady_words(question, run, ground.zero_ns, ground.covered_ns[1]) for run in runs]
     return Story(
         run=ground.run,
         findings=tuple(findings),
@@ -285,8 +294,9 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
         zero_ns=ground.zero_ns,
         step_ns=ground.step_ns,
         relative=ground.relative,
-        caveats=tuple(words_of(fact, ground, 0.0, source).text for fact in facts),
+        caveats=tuple(filter(None, (*said, *(words_of(fact, ground, 0.0, source).text for fact in facts)))),
         lacks=ground.lacks,
+        steady=steady,
     )
 
 

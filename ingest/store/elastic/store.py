@@ -19,6 +19,7 @@ from ingest.core.schema import schema_version
 from ingest.query.coverage import Lack
 from ingest.query.episodes import Episode
 from ingest.query.origin import KNOWN_RUNS, Capabilities
+from ingest.query.plan import settled
 from ingest.query.question import Answer, AnswerKey, Question
 from ingest.store import DEAD_LETTERS, DOCUMENTS, GROWTH, Store
 from ingest.store.answers import answer_from, facts_from, windows_from
@@ -352,6 +353,7 @@ class ElasticStore(Store):
 
         It is asked again where a run was loaded anew, coarsened or deleted meanwhile: no answer is of two readings.
         """
+        question = settled(self, question)
         known = self._known()
         while True:
             try:

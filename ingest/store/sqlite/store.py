@@ -27,6 +27,7 @@ from ingest.core.labels import LABELS, Group, Series
 from ingest.core.marks import noted
 from ingest.core.units import number
 from ingest.query.origin import SNAPSHOT, Capabilities
+from ingest.query.plan import settled
 from ingest.query.question import Answer, AnswerKey, Question
 from ingest.store import DOCUMENTS, GROWTH, Store
 from ingest.store.answers import answer_from, facts_from, windows_from
@@ -359,6 +360,7 @@ class SqliteStore(Store):
 
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
+        question = settled(self, question)
         with self._store_errors(), snapshot(self.db):
             return answer_from(SqliteHoldings(self.db), self.runs(), question)
 

@@ -25,6 +25,7 @@ from ingest.query.means import OWN
 from ingest.query.offsets import OffsetOverview, offset_overviews, shown_names
 from ingest.query.origin import WHOLE_RUNS, Origin
 from ingest.query.overview import CLUSTER_WINDOWS, Overview, overviews, selected_runs
+from ingest.query.plan import settled
 from ingest.query.precision import precision_from
 from ingest.query.question import UNLIKE_BINS, Answer, Question, samples_by_kind
 from ingest.query.story.story import story_of_overview
@@ -390,6 +391,7 @@ def parts_from(
     `estimates` a panel shows what averaging would have said, with an `objective` the load curve the capacity by it. `named`
     is the source in the commands of the story. InputError where nothing is selected.
     """
+    question = settled(source, question)
     everything = selected_runs(names, question)
     if not full and not question.merge_runs and len(everything) > other_section.MOST_RUNS:
         names = other_section.newest(source.runs(), everything, other_section.MOST_RUNS)
