@@ -261,6 +261,7 @@ def test_when_the_jobs_of_an_empty_log_did_what_is_of_no_known_time(tmp_path: Pa
     answer = Files([folder], jobs=1).answer(Question(by=("op",), where={"kind": "completion"}, step=SECOND))
     table = percentiles(answer, Wanted(()))
     assert not table.columns["complete"].any() and table.columns["count"].sum() == sum(before[0].values())
+    assert {f"a_clat_hist.{number}.log" in text for text in answer.warnings if "holds no row" in text} == {True}
 
 
 @pytest.mark.parametrize("deleted", [1, 2])
@@ -336,6 +337,33 @@ def test_a_rare_operation_is_not_lost_at_the_end_of_its_log(
     rows = sum(count for log in logs for stamp, count in log.items() if stamp <= last)
     assert int(columns["count"][ends <= last].sum()) == rows
     assert int(columns["count"][(ends > last) & (ends <= last + 100)].sum()) == left
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_operation_that_no_row_need_hold_is_not_lost(jobs: int, tmp_path: Path) -> None:
+    """A few trims in a run of little more than a row's time: fio writes no row of them, and none is missing."""
+    folder = written(tmp_path, [{100: 20 + number} for number in range(jobs)], 20, 130)
+    document = json.loads((folder / "out.json").read_text())
+    latency = {"min": 10, "max": 10, "mean": 10.0, "stddev": 0.0, "N": 2, "bins": {"10": 2}}
+    document["jobs"][0]["trim"] = {"total_ios": 2, "runtime": 130, "clat_ns": latency}
+    (folder / "out.json").write_text(json.dumps(document))
+    answer = Files([folder], ReadOptions(run="r"), jobs=1).answer(Question(step=SECOND // 10, by=("op",)))
+    assert [caveat.code for caveat in answer.caveats] == []
+    assert table_of(answer).columns["complete"].all()
+
+
+def test_n4_a_hidden_section_of_a_client_is_of_its_group(tmp_path: Path) -> None:
+    """fio --client, two sections of one job each in one group: the entry has the name of one and the prefix of the other."""
+    folder = written(tmp_path, [DENSE, DENSE | {2800: 25}], 30)
+    for prefix, number in (("b", 1), ("a", 2)):
+        (folder / f"a_clat_hist.{number}.log").rename(folder / f"{prefix}_clat_hist.{number}.log.h1")
+    document = json.loads((folder / "out.json").read_text())
+    document["jobs"][0]["job options"] |= {"numjobs": "1"}
+    document["client_stats"] = [job | {"hostname": "h1"} for job in document.pop("jobs")]
+    (folder / "out.json").write_text(json.dumps(document))
+    answer = Files([folder], ReadOptions(run="r"), jobs=1).answer(Question(step="all"))
+    assert answer.samples == document["client_stats"][0]["read"]["total_ios"]
+    assert not [text for text in answer.warnings if "counts other logs" in text]
 
 
 @pytest.mark.parametrize("cut", [0, 1, 2])

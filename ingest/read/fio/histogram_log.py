@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.core.coverage import AGAIN, MORE, SEE_INSPECT, Caveat, Missing, labels_of
-from ingest.core.errors import InputError, counted
+from ingest.core.errors import InputError, counted, listed
 from ingest.core.intervals import Bool, Histogram, Int, Intervals, concatenate, gather, one_row, row_sums, sum_rows, total
 from ingest.core.labels import MIXED, OPS, Series
 from ingest.core.layout import LogLinear, fio_layout
@@ -95,7 +95,7 @@ STAGED_LAST = (
     "the jobs of this log ran one after another: what fio's JSON counts beyond the rows is placed after the last of them, "
     "and may have completed after the last row of any"
 )
-NO_ROW = "a log of its group holds no row: what fio's JSON counts beyond the rows of the others is spread evenly over the run"
+NO_ROW = "holds no row: what fio's JSON counts beyond the rows of the other logs of its group is spread evenly over the run"
 SEVERAL = 2  # samples that a row is taken to have held for the clock of rows, where it is not known: not a stall's last one
 ALL_ZERO = "all bins zero (clat_percentiles=0?)"
 NOWHERE: Mapping[str, str] = {}
@@ -627,16 +627,17 @@ class Chains:
             return WRITTEN_OVER, ""
         if self.context.staged:
             return STAGED_LAST, ""
-        if any(not row.end_ns for held in siblings.values() for row in held.last):
-            return NO_ROW, AGAIN
+        if empty := next((held.empty for held in siblings.values() if held.empty), None):
+            return f"{listed(empty)} {NO_ROW}", AGAIN
         if self._is_more_than_rows(chain, part, siblings):
             return MORE_LAST, AGAIN
-        return (LONG_LAST, AGAIN) if self._is_cut(self._last_rows(chain, siblings), int(part.end_ns[0])) else None
+        ((_, *span),) = part.reach()
+        return (LONG_LAST, AGAIN) if self._is_cut(self._last_rows(chain, siblings), *span) else None
 
-    def _is_cut(self, rows: Sequence[LastRow], end_ns: int) -> bool:
-        """Return whether a log ends longer before a moment than its rows explain."""
+    def _is_cut(self, rows: Sequence[LastRow], begin_ns: int, end_ns: int) -> bool:
+        """Return whether a log ends longer before a moment than its rows explain; without a row it began at `begin_ns`."""
         least_ns = MS * (self.period_ms or self.width_ms)
-        return any(end_ns - row.end_ns > LONGEST_LAST * max(row.width_ns, least_ns) for row in rows)
+        return any(end_ns - (row.end_ns or begin_ns) > LONGEST_LAST * max(row.width_ns, least_ns) for row in rows)
 
     def _last_rows(self, chain: Chain, siblings: Mapping[str, Logged]) -> list[LastRow]:
         """Return the last rows of an op of all logs of a sum; of jobs that did other operations alone none."""
@@ -844,7 +845,7 @@ class Chains:
         """
         begin = 0 if self._written_over(chain.op) else min(row.end_ns for row in rows)
         end = self._run_end(chain)
-        if not begin or not self.period_ms or self._is_cut(rows, end):
+        if not begin or not self.period_ms or self._is_cut(rows, begin, end):
             return begin or self._begin_of(chain.op), end
         most = max(row.samples for row in rows)  # of a log of a tenth as many hardly any are left, whenever its last row ends
         busy = [row for row in rows if RARE * row.samples >= most]
@@ -1088,10 +1089,11 @@ class LastRow(NamedTuple):
 
 
 class Logged(NamedTuple):
-    """What several logs hold of an op: counts by bin, and the last row of each of them."""
+    """What several logs hold of an op: counts by bin, and the last row of each of them; the names of those without any row."""
 
     counts: Int
     last: Sequence[LastRow]
+    empty: Sequence[str] = ()
 
     @property
     def total(self) -> int:
@@ -1103,7 +1105,7 @@ def sums_of(paths: Sequence[Path], layout: LogLinear, context: Context) -> dict[
     """Return what the logs of jobs hold by op, of histograms or of single I/Os, in the bins of a layout."""
     sums: dict[str, Int] = {}
     ends: dict[str, list[LastRow]] = {}
-    silent = False
+    empty: list[str] = []
     for path in paths:
         own = replace(context, siblings=(), jobs=(), account=Account(path=str(path)))
         last: dict[str, LastRow] = {}
@@ -1127,11 +1129,11 @@ def sums_of(paths: Sequence[Path], layout: LogLinear, context: Context) -> dict[
             for op, histogram in histograms.items():
                 bins = layout.index(histogram.layout.lowest_of(histogram.bins))
                 np.add.at(sums.setdefault(op, np.zeros(layout.bins, np.int64)), bins, histogram.counts)
-        silent |= not last
+        empty += [] if last else [path.name]
         for op, end in last.items():
             ends.setdefault(op, []).append(end)
-    if silent:  # its jobs may have done any operation, at any time
-        return {op: Logged(sums.get(op, np.zeros(layout.bins, np.int64)), [LastRow(0)]) for op in OPS}
+    if empty:  # their jobs may have done any operation, at any time
+        return {op: Logged(sums.get(op, np.zeros(layout.bins, np.int64)), [LastRow(0)], empty) for op in OPS}
     return {op: Logged(counts, ends.get(op, [LastRow(0)])) for op, counts in sums.items()}
 
 

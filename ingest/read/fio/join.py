@@ -278,13 +278,12 @@ class Documents:
             if not jobs and self.named_by(document.jobs, name, beside.path):
                 known = f"fio's JSON names the hosts {listed(sorted(hosts))}"
                 self.unmatched[path] = (beside.path, f"{known}, and this log is of {host or 'a host that is not named'}")
-        named = self.named_by(jobs, name, beside.path) or self._hidden_before(jobs, path, name)
-        if not named:
-            return None
+        named = self.named_by(jobs, name, beside.path)
         number = int(name.job or 0) - 1
-        if 0 <= number < len(jobs) and not _grouped(jobs) and _prefix_of(jobs[number], name) not in ("", name.prefix):
+        if named and 0 <= number < len(jobs) and not _grouped(jobs) and _prefix_of(jobs[number], name) not in ("", name.prefix):
             return None  # the number is that of a job which wrote another log
-        return jobs, f"{beside.path.name}{of_host}, {named}"
+        named = named or self._hidden_before(jobs, path, name)
+        return (jobs, f"{beside.path.name}{of_host}, {named}") if named else None
 
     def named_by(self, jobs: tuple[Job, ...], name: LogName, file: Path) -> str:
         """Return how a document names a log of this prefix, empty text if it does not."""
