@@ -464,9 +464,10 @@ class Chains:
         began = stamps < before
         began[0] |= chain.segment < 0
         segment = chain.segment + np.cumsum(began)
-        again = np.flatnonzero(began[1:])
-        first_ms = self._first_begins_ms(chain, rows, stamps[: again[0] + 1] if len(again) else stamps)
-        start, jumped = clock.row_starts(before, stamps, began, self.width_ms, first_ms, unix=self.unix)
+        of_a_job = began & (segment >= self._older_segments(chain.op)) & ((segment == 0) | bool(self.context.segments))
+        edges = [*np.flatnonzero(of_a_job).tolist(), len(stamps)]
+        firsts = {low: self._first_begins_ms(chain, rows, stamps, (low, high), int(segment[low])) for low, high in pairwise(edges)}
+        start, jumped = clock.row_starts(before, stamps, began, self.width_ms, firsts, unix=self.unix)
         last_ms, chain.stamp, chain.segment = chain.stamp, int(stamps[-1]), int(segment[-1])
         old = segment < self._older_segments(chain.op)
         base = (0 if self.unix else self.zero_ns) + self.context.offset_ns + np.where(segment > 0, self.context.restart_ns, 0)
@@ -740,18 +741,19 @@ class Chains:
         known = (self.context.jobs or self.context.grouped) and not (self.context.through_client or self.context.staged)
         return self.zero_ns // MS if known else None
 
-    def _first_begins_ms(self, chain: Chain, rows: Rows, stamps: Int) -> int | None:
-        """Return where the first row of an op begins, in the time of stamps; None where one was before, or nothing says when."""
+    def _first_begins_ms(self, chain: Chain, rows: Rows, stamps: Int, places: Span, segment: int) -> int | None:
+        """Return where the first of the rows of a segment begins, in the time of stamps; None where nothing says when."""
         began = self.began_ms()
-        if chain.segment >= 0 or began is None:
+        if began is None:
             return None
         earliest = self.context.spans.get((chain.op, COMPLETION), (0, 0))[0] // MS
-        stamps = stamps[:MOST_GAPS] - began
-        samples = row_sums(rows.indptr, rows.counts.view(np.int64))[: len(stamps)] * (self.mode == repairs.PER_INTERVAL)
+        mine = np.arange(*places)[:MOST_GAPS]
+        stamps = stamps[mine] - began
+        samples = row_sums(rows.indptr, rows.counts.view(np.int64))[mine] * (self.mode == repairs.PER_INTERVAL)
         width_ms = self.period_ms or clock.dense_width_ms(stamps, samples, self.width_ms)
         begin, late = clock.first_row(stamps if self.period_ms else stamps[:1], samples, width_ms, earliest)
         if late:
-            zero = self.zero_ns + self.context.offset_ns
+            zero = self.zero_ns + self.context.offset_ns + (self.context.restart_ns if segment else 0)
             chain.late.append((zero + earliest * MS, zero + begin * MS))
         return began + begin
 
