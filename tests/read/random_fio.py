@@ -352,6 +352,7 @@ class Oracle:
     total: Truths  # kind
     logs: list[Log]  # of completions; none where not all of fio's logs of single I/Os are there (fio --client, per_job_logs=0)
     counts: dict[str, int]  # by kind, as fio's JSON says
+    garbage: bool  # fio itself wrote counts into histogram logs that nothing can have counted, as some of fio --client are
 
 
 def table(path: Path, columns: int) -> Ints:
@@ -391,10 +392,12 @@ def oracle(case: Case, folder: Path) -> Oracle:
     """Return what fio did, from its logs of single I/Os and its JSON."""
     logs: dict[tuple[str, str], Log] = defaultdict(Log)
     values: dict[tuple[str, ...], list[Ints]] = defaultdict(list)
+    garbage = False
     for path in sorted(folder.rglob("*.log*")):
         named = LOG.search(path.name)
         if named is None or not path.stat().st_size:
             continue
+        garbage |= named["kind"] == "clat_hist" and re.search(rb", \d{13}", path.read_bytes()) is not None
         kind, place = named["kind"], (named["job"] or "", named["host"] or "")
         rows = table(path, 2 if kind == "clat_hist" else 3)
         for number, op in enumerate(OPS):
@@ -422,9 +425,9 @@ def oracle(case: Case, folder: Path) -> Oracle:
     )  # fmt: skip
     if whole:
         total, by_op, by_job = ({key: truth for key, truth in raw.items() if len(key) == length} for length in (1, 2, 3))
-        return Oracle(by_op, by_job if case.per_job else {}, total, list(logs.values()), counts)
+        return Oracle(by_op, by_job if case.per_job else {}, total, list(logs.values()), counts, garbage)
     said: Truths = {("completion", op): truth for op, truth in totals(document, "clat").items() if op != "mixed"}
-    return Oracle(said, {}, {}, [], counts)
+    return Oracle(said, {}, {}, [], counts, garbage)
 
 
 def completed(log: Log, op: str, until_ms: float) -> int:
@@ -617,6 +620,7 @@ def is_mixed(case: Case, truth: Oracle) -> bool:
 DOUBTED: dict[str, Callable[[Case, Oracle], bool]] = {
     "its first row is stamped long after the beginning": begins_late,
     "mixed: fio counts all ops together": is_mixed,
+    "implausible counts (above 2^40 in one interval)": lambda _, truth: truth.garbage,
 }
 
 

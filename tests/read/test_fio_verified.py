@@ -189,7 +189,11 @@ def test_the_first_row_of_a_rare_op_is_as_late_as_its_next_rows_explain(
         options = {"rw": "randrw", "write_hist_log": "a", "log_hist_msec": "200", "log_hist_coarseness": "6"}
         counted = {"read": 260, "write": sum(count for _, count in rows_of)}
         ops = {
-            op: {"total_ios": n, "runtime": 2700, "clat_ns": {"min": 10, "max": 10, "mean": 10.0, "stddev": 0.0, "N": n, "bins": {"10": n}}}
+            op: {
+                "total_ios": n,
+                "runtime": 2700,
+                "clat_ns": {"min": 10, "max": 10, "mean": 10.0, "stddev": 0.0, "N": n, "bins": {"10": n}},
+            }
             for op, n in counted.items()
         }
         job = {"jobname": "a", "groupid": 0, "job options": options, "job_runtime": 2700, **ops}

@@ -11,8 +11,10 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ingest.core.grid import SECOND
@@ -77,11 +79,11 @@ def test_a_whole_run_is_what_fio_counts(case: Path) -> None:
     assert counted(case) == (told(case), True)
 
 
-@pytest.mark.parametrize("case", ["gr-sibling-empty", "client-per_job_logs0", "staged-shared"], indirect=True)
+@pytest.mark.parametrize("case", ["gr-sibling-empty", "client-per_job_logs0"], indirect=True)
 def test_rows_that_were_lost_are_in_the_whole_and_said(case: Path) -> None:
     """All is counted, of which some has no time of its own.
 
-    An empty log, jobs that wrote over one another (fio 1032), or one after another into one log with stamps of the epoch.
+    An empty log, or jobs that wrote over one another (fio 1032).
 
     The whole is complete, the windows are not.
     """
@@ -91,7 +93,7 @@ def test_rows_that_were_lost_are_in_the_whole_and_said(case: Path) -> None:
 
 
 @pytest.mark.parametrize("store", ["sqlite", "double"])
-@pytest.mark.parametrize("case", [*WHOLE, "gr-sibling-empty", "client-per_job_logs0", "gr-after-single-jobs"])
+@pytest.mark.parametrize("case", [*WHOLE, "gr-sibling-empty", "client-per_job_logs0", "gr-after-single-jobs", "staged-shared"])
 def test_stores_hold_what_files_say(case: str, store: str, tmp_path: Path) -> None:
     """Sums of several groups, or over rows of their own log, lie in the same windows: none takes the place of another."""
     folder, completions = RECORDED / case, {"kind": "completion"}
@@ -123,6 +125,23 @@ def test_windows_are_those_of_single_operations(case: Path) -> None:
     assert sum(rows.values()) == sum(singles.values())
     most = max(singles.values())
     assert all(abs(rows.get(start, 0) - count) < 0.1 * most + 5 for start, count in singles.items())
+
+
+def test_n3_each_stage_of_a_shared_log_has_its_own_last_interval(tmp_path: Path) -> None:
+    """Two sections of two jobs one after another: up to any moment about as many I/Os as the log of each I/O tells."""
+    folder = Path(shutil.copytree(RECORDED / "staged-shared", tmp_path / "run"))
+    rows = np.loadtxt(folder / "a_clat.log", delimiter=",", usecols=(0, 2), dtype=np.int64)
+    (folder / "a_clat.log").unlink()
+    question = Question(step=SECOND // 10, force=True, by=("op",), where={"kind": "completion"})
+    columns = table_of(Files([folder], jobs=1).answer(question)).columns
+    for code, op in enumerate(("read", "write")):
+        stamps, mine = np.sort(rows[rows[:, 1] == code, 0]), columns["op"] == op
+        for edge in range(int(stamps[0]) // 100 * 100, int(stamps[-1]) + 500, 100):
+            has = int(columns["count"][mine & (columns["end_ns"] <= edge * 1_000_000)].sum())
+            assert abs(has - np.searchsorted(stamps, edge, side="right")) <= 25, (op, edge)
+    answer = Files([folder], jobs=1).answer(replace(question, step=SECOND))
+    assert answer.caveats == () and table_of(answer).columns["complete"].all()
+    assert counted(folder) == (told(folder), True)
 
 
 @pytest.mark.parametrize("where", [{}, {"job": "1"}, {"job": "[12]"}])
@@ -272,7 +291,9 @@ def test_n3_jobs_of_hidden_sections_are_missed_where_their_log_is(deleted: int, 
     log.unlink()
     for path in folder.glob("*_clat.*.log"):
         path.unlink()
-    answer = Files([folder], ReadOptions(run="r"), jobs=1).answer(Question(step=SECOND // 2, force=True, where={"kind": "completion"}))
+    answer = Files([folder], ReadOptions(run="r"), jobs=1).answer(
+        Question(step=SECOND // 2, force=True, where={"kind": "completion"})
+    )
     assert not all(table_of(answer).columns["complete"])
     assert answer.caveats
 
@@ -297,7 +318,9 @@ def test_n3_a_job_that_is_faster_at_its_end_is_no_job_without_a_log(faster: int,
     document = {"fio version": "fio-3.33", "timestamp": 1_795_000_000, "timestamp_ms": 1_795_000_000_000, "jobs": jobs}
     (folder / "out.json").write_text(json.dumps(document))
     for paths in ([folder], [folder / "a_clat_hist.1.log", folder / "out.json"]):
-        answer = Files(paths, ReadOptions(run="r"), jobs=1).answer(Question(step=SECOND // 2, where={"kind": "completion", "job": "1"}))
+        answer = Files(paths, ReadOptions(run="r"), jobs=1).answer(
+            Question(step=SECOND // 2, where={"kind": "completion", "job": "1"})
+        )
         assert answer.samples == total
         assert [caveat.sentence for caveat in answer.caveats if "far more" in caveat.sentence] == []
 

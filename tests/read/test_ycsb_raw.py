@@ -33,7 +33,11 @@ def output(sections: dict[str, tuple[int, int]], broken: int = 0) -> str:
         ({"READ": (50, 50), "UPDATE": (30, 30)}, set(), []),
         ({"READ": (50, 60), "UPDATE": (30, 30)}, {"read"}, ["read: YCSB counts 60 operations, of which 50 are here"]),
         ({"READ": (50, 50), "Intended-READ": (50, 1_050)}, {"read"}, ["read: YCSB counts 1,050 operations, of which 50"]),
-        ({"READ": (50, 50), "UPDATE": (30, 15)}, {"update"}, ["update: YCSB counts 15 operations, and 30 are here: counted twice?"]),
+        (
+            {"READ": (50, 50), "UPDATE": (30, 15)},
+            {"update"},
+            ["update: YCSB counts 15 operations, and 30 are here: counted twice?"],
+        ),
     ],
 )
 def test_n6_lines_are_held_against_the_total_operations(

@@ -298,6 +298,7 @@ HIDDEN_GROWTH, MOST_GROWTH = 1.3, 3  # of completions a second after the last ro
 NEWEST = 3  # rows, which show how fast a job was at the end
 LONGEST_LAST = 2  # rows that a last interval may be long: it is a part of one, and the row before it may come late
 RARE = 10
+TOGETHER_MS = 100  # fio looks every 100 ms which jobs may begin
 COMPLETION = "completion"
 
 
@@ -320,6 +321,8 @@ class Chain:
         self.watch = Watch()
         self.base_ns: Int = np.zeros(1, np.int64)  # epoch ns that the last row's stamp counts from
         self.total: Int = np.zeros(bins, np.int64)
+        self.of_stages: dict[int, Int] = {}  # the same of each stage of jobs, and when their last rows end
+        self.until_ns: dict[int, int] = {}
         self.repair = repairs.Repair(bins)
 
     @property
@@ -356,6 +359,27 @@ class _Placed(NamedTuple):
         return _Placed(repairs.take(self.rows, places), stamps, lines, start, segment, base, old, began, jumped)
 
 
+class Stage(NamedTuple):
+    """Jobs of a shared log that ran together, from when to when in ns."""
+
+    begin_ns: int
+    end_ns: int
+    jobs: tuple[Mapping[tuple[str, str], Summary], ...]
+
+
+def stages_of(context: Context) -> list[Stage]:
+    """Return the stages in which jobs of a shared log ran, one after another; none where that is unknown, or some overlap."""
+    found: list[Stage] = []
+    for (begin, end), job in sorted(zip(context.stages or (), context.jobs, strict=False), key=lambda each: each[0]):
+        begin_ns, end_ns = begin + context.offset_ns, end + context.offset_ns
+        if found and begin_ns - found[-1].begin_ns < TOGETHER_MS * MS:
+            begin_ns, last_ns, jobs = found.pop()
+            found.append(Stage(begin_ns, max(last_ns, end_ns), (*jobs, job)))
+        else:
+            found.append(Stage(begin_ns, end_ns, (job,)))
+    return found if all(one.end_ns < other.begin_ns for one, other in pairwise(found)) else []
+
+
 class Chains:
     """Builds intervals from the rows of one log, chunk by chunk, and the residual interval at its end."""
 
@@ -372,7 +396,8 @@ class Chains:
         self.mode: str | None = None
         self.unix = False
         self.width_ms = self.interval_ms = 0
-        self.period_ms = 0 if context.staged else period_ms(context.options)  # between jobs there are no rows
+        self.period_ms = period_ms(context.options) if context.stages is None else 0  # between jobs there are no rows
+        self.stages = stages_of(context)
         self.chains: dict[str, Chain] = {}
         self._told: set[int] = set()
 
@@ -465,8 +490,8 @@ class Chains:
         began[0] |= chain.segment < 0
         segment = chain.segment + np.cumsum(began)
         of_a_job = began & (segment >= self._older_segments(chain.op)) & ((segment == 0) | bool(self.context.segments))
-        edges = [*np.flatnonzero(of_a_job).tolist(), len(stamps)]
-        firsts = {low: self._first_begins_ms(chain, rows, stamps, (low, high), int(segment[low])) for low, high in pairwise(edges)}
+        pieces = pairwise([*np.flatnonzero(of_a_job).tolist(), len(stamps)])
+        firsts = {piece[0]: self._first_begins_ms(chain, rows, stamps, piece, int(segment[piece[0]])) for piece in pieces}
         start, jumped = clock.row_starts(before, stamps, began, self.width_ms, firsts, unix=self.unix)
         last_ms, chain.stamp, chain.segment = chain.stamp, int(stamps[-1]), int(segment[-1])
         old = segment < self._older_segments(chain.op)
@@ -533,6 +558,7 @@ class Chains:
         self.account.samples += total(counts)
         base = base[kept]
         start_ns, end_ns = start[kept] * MS + base, np.maximum(stamps[kept], start[kept]) * MS + base
+        start_ns = self._by_stage(chain, start_ns, end_ns, (indptr, bins, counts)) if self.stages else start_ns
         chain.newest = samples[kept][-LOOK_AHEAD:], start_ns[-LOOK_AHEAD:], end_ns[-LOOK_AHEAD:]
         first_ns = int(start_ns.min())
         chain.start_ns = first_ns if chain.start_ns is None else min(chain.start_ns, first_ns)
@@ -545,6 +571,18 @@ class Chains:
             chunk = with_last_apart(chunk, np.maximum(until[kept], start[kept]) * MS + base)
         empty = np.diff(indptr) == 0
         return chunk.take(np.flatnonzero(~empty)) if empty.any() else chunk
+
+    def _by_stage(self, chain: Chain, start_ns: Int, end_ns: Int, rows: tuple[Int, Int, Int]) -> Int:
+        """Keep what rows of a direction hold by the stage of its jobs; return when they start: none before its stage does."""
+        edges = [(one.end_ns + other.begin_ns) // 2 for one, other in pairwise(self.stages)]
+        stage_of = np.searchsorted(edges, end_ns)
+        indptr, bins, counts = rows
+        for number in np.unique(stage_of).tolist():
+            mine = stage_of == number
+            entries = np.repeat(mine, np.diff(indptr))
+            np.add.at(chain.of_stages.setdefault(number, np.zeros_like(chain.total)), bins[entries], counts[entries])
+            chain.until_ns[number] = max(chain.until_ns.get(number, 0), int(end_ns[mine].max()))
+        return np.clip(start_ns, np.array([stage.begin_ns for stage in self.stages])[stage_of], end_ns)
 
     def _after_rejected(self, chain: Chain, lines: Int) -> tuple[Bool, Bool]:
         """Return before which rows of a direction a line was rejected, and before which one that may be of any direction."""
@@ -608,13 +646,13 @@ class Chains:
             if part is not None and (gaps := chain.gaps or chain.holes or chain.late):
                 gaps.append(span)  # what these rows held cannot be separated from what was never written
             elif part is not None and (why := self._unplaced(chain, part, siblings)) is not None:
-                span = (self._first_start(chain) if self.context.staged else span[0]), span[1]
+                span = (self._first_start(chain) if self.context.stages is not None else span[0]), span[1]
                 words, within = (UNPLACED, f"{op}: {why[0]}", why[1]), self._whole(chain, [span])
                 lack(self.context, op, span, words, None, extremes(self._summaries(op)), within=within)
             self._lack(chain, all_there=chain.closed and part is None)
             if part is not None:
                 self._keep_shared(op, part)
-                chain.total[part.bins] += part.counts
+                np.add.at(chain.total, part.bins, part.counts)
                 self.account.samples += int(part.counts.sum())
                 yield part
             self.account.last[op] = chain.last
@@ -626,8 +664,8 @@ class Chains:
         """Return why it is not known when the samples of a last interval completed, and the remedy; None where it is known."""
         if self._written_over(chain.op):
             return WRITTEN_OVER, ""
-        if self.context.staged:
-            return STAGED_LAST, ""
+        if self.context.stages is not None:
+            return None if self._rests(chain) else (STAGED_LAST, "")
         if empty := next((held.empty for held in siblings.values() if held.empty), None):
             return f"{listed(empty)} {NO_ROW}", AGAIN
         if self._is_more_than_rows(chain, part, siblings):
@@ -738,7 +776,7 @@ class Chains:
         """Return when the job began, in the time of stamps; None of epoch stamps where fio's JSON does not say so well enough."""
         if not self.unix:
             return 0
-        known = (self.context.jobs or self.context.grouped) and not (self.context.through_client or self.context.staged)
+        known = (self.context.jobs or self.context.grouped) and not self.context.through_client and self.context.stages is None
         return self.zero_ns // MS if known else None
 
     def _first_begins_ms(self, chain: Chain, rows: Rows, stamps: Int, places: Span, segment: int) -> int | None:
@@ -825,11 +863,29 @@ class Chains:
             return None
         start, end = self._last_span(chain, self._last_rows(chain, siblings))
         # A segment of its own where a window may be one of its rows, or of another group: no window is stored twice.
-        again = start < self._last_end(chain)
+        rests = self._rests(chain)
+        again = bool(rests) or start < self._last_end(chain)
         series = self.context.series.replaced(op=chain.op, kind=COMPLETION, segment=max(chain.segment, 0) + again)
         if self.context.siblings or self._is_of_others(chain, end - start, int(residual[bins].sum())):
             series = series.replaced(job="", segment=int(series.job or 0))
-        return one_row(self.layout, series, (start, max(end, start)), bins, residual[bins])
+        rests = rests or [((start, max(end, start)), bins, residual[bins])]
+        return concatenate([one_row(self.layout, series, *rest) for rest in rests])
+
+    def _rests(self, chain: Chain) -> list[tuple[Span, Int, Int]]:
+        """Return what no row holds of each stage of jobs that lacks something: its time, bins and counts; none where unknown."""
+        key, found = (chain.op, COMPLETION), []
+        for number, stage in enumerate(self.stages):
+            rest = repairs.bins_of([job[key] for job in stage.jobs if key in job], self.layout)
+            held = [each for each in self.chains.values() if chain.op in (each.op, MIXED) and number in each.of_stages]
+            if rest is None or self.mask is not None or any(each.repair.was_reset for each in held):
+                return []
+            rest -= sum((each.of_stages[number] for each in held), np.zeros_like(rest))
+            if (rest < 0).any():
+                return []
+            begin = max((each.until_ns[number] for each in held), default=stage.begin_ns)
+            if len(bins := np.flatnonzero(rest)):
+                found.append(((begin, max(begin, stage.end_ns)), bins, rest[bins]))
+        return found
 
     def _is_of_others(self, chain: Chain, span_ns: int, samples: int) -> bool:
         """Return whether what fio counts of an op of which the log has no row is of jobs whose logs are not here.
@@ -1233,7 +1289,7 @@ def read_many(logs: Sequence[Log]) -> tuple[list[Intervals[Series]], list[int]]:
     """
     by_shape: dict[tuple[int, int | None], list[_Plain]] = {}
     for number, (path, context) in enumerate(logs):
-        several = context.siblings or context.spans or max(context.segments.values(), default=0) > 1
+        several = context.siblings or context.spans or context.stages or max(context.segments.values(), default=0) > 1
         if (path.suffix not in COMPRESSED and not several) and (text := _text(path)):
             columns = text.count(b",", 0, text.index(b"\n")) + 1
             by_shape.setdefault((columns, context.recorded_unit_ns), []).append(_Plain(number, path, context, text))

@@ -150,7 +150,7 @@ class Documents:
             group=summaries if one_of_group else (),
             runtime_ns=max((job.runtime_ms for job in own), default=first.runtime_ms) * MS,
             spans=spans_of([job.summaries for job in began]),
-            staged=not name.job and document.is_staged(began),
+            stages=None if name.job else document.stages_ns(began),
             grouped=joined.grouped,
         )
 

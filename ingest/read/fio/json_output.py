@@ -448,6 +448,16 @@ class Document:
                     return True
         return False
 
+    def stages_ns(self, jobs: Sequence[Job]) -> tuple[tuple[int, int], ...] | None:
+        """Return from when to when each of some jobs ran (epoch ns), () where that is unknown; None where all began together."""
+        zeros = [self.zero_ms(job) for job in jobs] if self.is_staged(jobs) else []
+        begins = [zero[0] * MS for zero in zeros if zero is not None and not self.through_client]
+        if not zeros or (len(begins) == len(jobs) and len(set(begins)) == 1):
+            return None
+        if len(begins) < len(jobs):
+            return ()
+        return tuple((begin, begin + job.runtime_ms * MS) for begin, job in zip(begins, jobs, strict=True))
+
     def _played_with(self, job: Job) -> tuple[list[Job], tuple[Entry, ...]]:
         """Return the jobs of the fio process of a job, and what starts of jobs are worked out from."""
         jobs = [other for other in self.jobs if other.host == job.host]
