@@ -27,6 +27,7 @@ TSC_HZ = "tailboard.tsc_hz"
 FORM = "tailboard.form"  # of a source whose tool wrote the same operations in another form, too: the ops in it
 SPANS = "tailboard.spans"  # of a source of polls: of each series of it whether its histograms are native, and from when to when
 SHADOWING = "tailboard.shadowing"  # of a source of polls: such spans of other sources, which are taken for its own
+COARSEST = "tailboard.coarsest"  # of a log that jobs of unlike log_hist_coarseness share: the largest of them
 KEEP_IDLE = "tailboard.keep_idle"
 OWN_STAMPS = "time stamps in the file"  # where a start was taken from: each record says its real time, and --t0 is not for it
 YEAR_NS = 365 * 86_400 * 10**9  # stamps from a year after 1970 on are real times, others count from a start

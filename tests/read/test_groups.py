@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from ingest.core.grid import SECOND
+from ingest.core.layout import fio_layout
 from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
@@ -142,6 +143,27 @@ def test_n3_each_stage_of_a_shared_log_has_its_own_last_interval(tmp_path: Path)
     answer = Files([folder], jobs=1).answer(replace(question, step=SECOND))
     assert answer.caveats == () and table_of(answer).columns["complete"].all()
     assert counted(folder) == (told(folder), True)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_jobs_of_unlike_bins_share_a_log(turned: bool, tmp_path: Path) -> None:
+    """log_hist_coarseness 3 and 6, whichever comes first: all rows are taken, in the wider bins."""
+    folder = Path(shutil.copytree(RECORDED / "shared-coarseness", tmp_path / "run"))
+    latencies = np.loadtxt(folder / "a_clat.log", delimiter=",", usecols=1, dtype=np.int64)
+    (folder / "a_clat.log").unlink()
+    log = folder / "a_clat_hist.log"
+    lines = log.read_text().splitlines(keepends=True)
+    assert {line.count(",") for line in lines[:4]} != {line.count(",") for line in lines[4:]}
+    log.write_text("".join([*lines[4:], *lines[:4]] if turned else lines))
+    answer = Files([folder], jobs=1).answer(Question(step="all", where={"kind": "completion"}))
+    assert not answer.caveats and not answer.missing and answer.samples == len(latencies)
+    (part,) = answer.parts
+    assert part.layout == (wide := fio_layout(29, 1, 6))
+    held = np.zeros(wide.bins, np.int64)
+    np.add.at(held, part.bins, part.counts)
+    assert held.tolist() == np.bincount(wide.index(latencies), minlength=wide.bins).tolist()
+    windows = Files([folder], jobs=1).answer(Question(step=SECOND // 2, where={"kind": "completion"}))
+    assert table_of(windows).columns["complete"].all() and windows.warnings == ()
 
 
 @pytest.mark.parametrize("where", [{}, {"job": "1"}, {"job": "[12]"}])

@@ -47,7 +47,7 @@ from ingest.core.units import is_instant
 from ingest.core.values import Value
 from ingest.read import integers
 from ingest.read.account import Account
-from ingest.read.context import Context
+from ingest.read.context import COARSEST, Context
 from ingest.read.fio import clock, repairs
 from ingest.read.fio.clock import MS
 from ingest.read.fio.names import NANOSECONDS_SINCE, LogName, parse_log_name
@@ -972,7 +972,9 @@ def layout_of_text(text: bytes, context: Context, path: Path) -> tuple[int, int,
     widths = Counter(number + 1 for number, line in commas if number or line.strip(b"\r \0"))
     for columns, _ in widths.most_common():
         if shape := layout_of(columns, context.recorded_unit_ns):
-            return columns, *shape
+            leading, layout = shape
+            wider = max(0, int(context.options.get(COARSEST, "0")) - layout.coarseness)
+            return leading + ((columns - leading) >> wider), leading, replace(layout, coarseness=layout.coarseness + wider)
     if not widths:
         raise InputError(EMPTY, path)
     columns = widths.most_common(1)[0][0]
@@ -1205,18 +1207,38 @@ def row_without_counts(stamp: int, direction: int, block_size: int) -> Rows:
     return Rows(np.array([[stamp, direction, block_size]], np.uint64), np.zeros(2, np.int64), none, none.astype(np.uint64))
 
 
+def in_wider_bins(rows: Rows, coarser: int) -> Rows:
+    """Return rows in bins that are 2^`coarser` of theirs each, as fio's log_hist_coarseness makes them."""
+    if not coarser:
+        return rows
+    row, bins = np.repeat(np.arange(len(rows)), np.diff(rows.indptr)), rows.bins >> coarser
+    first = np.flatnonzero((np.diff(row, prepend=-1) > 0) | (np.diff(bins, prepend=-1) != 0))
+    counts = np.add.reduceat(rows.counts, first) if len(first) else rows.counts
+    return Rows(rows.lead, np.searchsorted(row[first], np.arange(len(rows) + 1)), bins[first], counts)
+
+
 class Scanner:
-    """Turns blocks of text into rows and line numbers, counting what cannot be parsed."""
+    """Turns blocks of text into rows and line numbers, counting what cannot be parsed.
+
+    Where jobs share a log that count in unlike bins (`COARSEST`) the rows of all come in the widest of them.
+    """
 
     def __init__(self, columns: int, leading: int, context: Context) -> None:
         self.columns = columns
-        self.parser = Parser(columns, leading)
+        finer = range(int(context.options.get(COARSEST, "0")) + 1)
+        self.parsers = [(Parser(leading + ((columns - leading) << coarser), leading), coarser) for coarser in finer]
+        self.leading = leading
         self.account = context.account
         self.line = 1
 
+    def _parsed(self, block: memoryview | bytes) -> Rows | None:
+        """Return the rows of a block of plain lines of one number of columns, None of any other."""
+        every = ((parser.parse(np.frombuffer(block, np.uint8)), coarser) for parser, coarser in self.parsers)
+        return next((in_wider_bins(rows, coarser) for rows, coarser in every if rows is not None), None)
+
     def rows(self, block: memoryview) -> Iterator[tuple[Rows, Int]]:
         """Yield the rows of a block and their line numbers."""
-        if (parsed := self.parser.parse(np.frombuffer(block, np.uint8))) is not None:
+        if (parsed := self._parsed(block)) is not None:
             yield parsed, self.line + np.arange(len(parsed))
             self.line += len(parsed)
             return
@@ -1231,7 +1253,7 @@ class Scanner:
         stack = [re.findall(rb"[^\n]*\n|[^\n]+", block)]
         while stack:
             lines = stack.pop()
-            if (parsed := self.parser.parse(np.frombuffer(b"".join(lines), np.uint8))) is not None:
+            if (parsed := self._parsed(b"".join(lines))) is not None:
                 yield parsed, self.line + np.arange(len(parsed))
                 self.line += len(lines)
             elif len(lines) > 1:
@@ -1240,7 +1262,7 @@ class Scanner:
             else:
                 if reason := self._fault(lines[0]):
                     self.account.reject(reason, [self.line])
-                    if self.parser.leading == LEADING and (lead := LEGIBLE.match(lines[0])):
+                    if self.leading == LEADING and (lead := LEGIBLE.match(lines[0])):
                         yield row_without_counts(*map(int, lead.groups())), np.array([self.line])
                 self.line += 1
 
@@ -1290,6 +1312,7 @@ def read_many(logs: Sequence[Log]) -> tuple[list[Intervals[Series]], list[int]]:
     by_shape: dict[tuple[int, int | None], list[_Plain]] = {}
     for number, (path, context) in enumerate(logs):
         several = context.siblings or context.spans or context.stages or max(context.segments.values(), default=0) > 1
+        several = several or COARSEST in context.options
         if (path.suffix not in COMPRESSED and not several) and (text := _text(path)):
             columns = text.count(b",", 0, text.index(b"\n")) + 1
             by_shape.setdefault((columns, context.recorded_unit_ns), []).append(_Plain(number, path, context, text))

@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.core.errors import InputError, listed
-from ingest.read.context import Context
+from ingest.read.context import COARSEST, Context
 from ingest.read.fio.clock import MS
 from ingest.read.fio.names import LogName, SummaryName, parse_log_name, parse_summary_name, version_printed_for
 from ingest.read.text import plain_name
@@ -140,11 +140,13 @@ class Documents:
         one_of_group = bool(joined.grouped and name.job)
         began = own or (first,)
         summaries = tuple(job.summaries for job in own)
+        widths = {job.options.get("log_hist_coarseness", "0") for job in own if not name.job and name.type == "clat_hist"}
+        unlike = {COARSEST: max(widths, key=int)} if len(widths) > 1 and all(map(str.isdigit, widths)) else {}
         return replace(
             context,
             zero=document.zero_of(began),
             version=context.version or document.version,
-            options={**first.options, **context.options},
+            options={**first.options, **context.options, **unlike},
             through_client=document.through_client,
             jobs=() if one_of_group else summaries,
             group=summaries if one_of_group else (),
