@@ -384,6 +384,13 @@ def test_a_rare_operation_is_not_lost_at_the_end_of_its_log(
     assert int(columns["count"][(ends > last) & (ends <= last + 100)].sum()) == left
 
 
+def test_a_burst_after_the_last_row_is_of_no_job_without_a_log(tmp_path: Path) -> None:
+    """Twelve I/Os in the last ms of a run, of jobs that catch up: fewer than any row holds."""
+    folder = written(tmp_path, [{100 * n: 20 for n in range(1, 10)}], 12, 901)
+    answer = Files([folder], ReadOptions(run="r"), jobs=1).answer(Question(step=SECOND // 10))
+    assert [caveat.code for caveat in answer.caveats] == []
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_operation_that_no_row_need_hold_is_not_lost(jobs: int, tmp_path: Path) -> None:
     """A few trims in a run of little more than a row's time: fio writes no row of them, and none is missing."""
