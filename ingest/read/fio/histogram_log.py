@@ -696,7 +696,7 @@ class Chains:
         span, before = int(part.end_ns[0] - part.start_ns[0]), int(part.start_ns[0]) - self._first_start(chain)
         if before <= 0 or self.context.segments:  # a shared log holds the rows of all jobs
             return False
-        span = max(span, MS * (self.period_ms or self.width_ms) // 4)  # I/Os come in bursts, and when jobs ended is known to some ms
+        span = max(span, MS * (self.period_ms or self.width_ms) // 4)  # I/Os come in bursts, and ends are known to some ms
         likely = growth * int(self._logged(chain, siblings).sum()) * span / before
         depth = self.context.options.get("iodepth", "")
         in_flight = jobs * (int(depth) if depth.isdigit() else 1)
