@@ -404,6 +404,14 @@ def test_an_operation_that_no_row_need_hold_is_not_lost(jobs: int, tmp_path: Pat
     assert table_of(answer).columns["complete"].all()
 
 
+@pytest.mark.parametrize(("name", "doubted"), [("a_clat.log.h1", True), ("a_clat.1.log.h1", False), ("a_clat.log", False)])
+def test_n4_a_shared_raw_log_of_a_client_without_its_json_may_lack_jobs(name: str, doubted: bool, tmp_path: Path) -> None:
+    """fio issue 1032: of three jobs the log held one, and once the JSON was deleted nothing said so."""
+    (tmp_path / name).write_bytes((RECORDED / "staged-shared" / "a_clat.log").read_bytes())
+    answer = Files([tmp_path], ReadOptions(run="r"), jobs=1).answer(Question(step="all"))
+    assert ("perhaps-written-over" in {caveat.code for caveat in answer.caveats}) == doubted
+
+
 def test_n4_a_hidden_section_of_a_client_is_of_its_group(tmp_path: Path) -> None:
     """fio --client, two sections of one job each in one group: the entry has the name of one and the prefix of the other."""
     folder = written(tmp_path, [DENSE, DENSE | {2800: 25}], 30)
