@@ -27,6 +27,7 @@ TSC_HZ = "tailboard.tsc_hz"
 FORM = "tailboard.form"  # of a source whose tool wrote the same operations in another form, too: the ops in it
 SPANS = "tailboard.spans"  # of a source of polls: of each series of it whether its histograms are native, and from when to when
 SHADOWING = "tailboard.shadowing"  # of a source of polls: such spans of other sources, which are taken for its own
+COARSEST = "tailboard.coarsest"  # of a log that jobs of unlike log_hist_coarseness share: the largest of them
 KEEP_IDLE = "tailboard.keep_idle"
 OWN_STAMPS = "time stamps in the file"  # where a start was taken from: each record says its real time, and --t0 is not for it
 YEAR_NS = 365 * 86_400 * 10**9  # stamps from a year after 1970 on are real times, others count from a start
@@ -67,9 +68,9 @@ class Context(Value):
     the run, an (op, kind) ran that did not run all the time. `segments` counts, by op, how often
     time begins anew in a shared log. Where the tool reported only sums of job groups, `grouped` is the number of jobs in
     them and `group` the sums that the log's samples are counted in; one log of them carries these as its `jobs`, with the other
-    logs as `siblings`, and in `absent` the numbers of the jobs that no log is there of. `staged` says that stamps of
-    a shared log do not show where one job ends and a later one begins. `offset_ns` is added to stamps, `restart_ns` to those of
-    segments after the first (a latency_target reset begins time anew).
+    logs as `siblings`, and in `absent` the numbers of the jobs that no log is there of. `stages` says of a log that jobs share
+    which did not begin together from when to when each of them ran, () where that is unknown. `offset_ns` is added to stamps,
+    `restart_ns` to those of segments after the first (a latency_target reset begins time anew).
     `version` is that of the tool, `since` the earliest it can be where only that is known.
     `digits` 0 bins single events as finely as fio, `shadowed` are the ops that another source of the same I/Os is taken for,
     `description` gives the columns of a file that no reader knows. Of a log of lines that is still written, the first `upto`
@@ -99,7 +100,7 @@ class Context(Value):
     described: Mapping[int, tuple[Path, ...]] = field(default_factory=dict)
     left_out: tuple[tuple[int, int], ...] = ()
     absent: tuple[int, ...] = ()
-    staged: bool = False
+    stages: tuple[tuple[int, int], ...] | None = None
     restart_ns: int = 0
     recorded_unit_ns: int | None = None
     digits: int = 0

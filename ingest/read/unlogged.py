@@ -250,6 +250,12 @@ def stated_without_log(call: Call) -> Iterator[Stated]:
 BESIDE = "keep fio's JSON (json+) in the folder of its logs"
 
 
+PERHAPS_WRITTEN_OVER = (
+    "shared by all jobs of a host of fio --client, which write it over one another (fio issue 1032): without fio's JSON nothing "
+    "shows whether it holds all of them"
+)
+
+
 class _Log(NamedTuple):
     """A log of completion latencies, the parts of its name, and the JSON that it was joined to."""
 
@@ -269,6 +275,9 @@ def doubts(sources: Sequence[Source], documents: Documents) -> Iterator[Caveat]:
     logs = [_log(entry, documents) for entry in of_logs]
     alone = [log for log in logs if log.found is None]
     yield from _without_summary([log.path for log in alone if log.source.format == HIST and log.path not in documents.unmatched])
+    of_clients = (log for log in alone if log.source.format == RAW and log.name.host and not log.name.cbt)
+    if over := [log.path for log in of_clients if not log.name.job]:
+        yield Caveat("perhaps-written-over", _names(over), PERHAPS_WRITTEN_OVER, BESIDE)
     yield from _perhaps_of_one_job(alone)
     yield from _of_no_entry(alone, documents)
     read = {source.path for source in sources}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,12 @@ from ingest.core.quantiles import parse_percentiles
 from ingest.core.units import Instant
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
+from ingest.query.compare import Pair, compare
 from ingest.query.files import Files
+from ingest.query.heatmap import distribution, heatmap
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
+from ingest.query.table import Table
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
 from ingest.view.text import csv_lines
@@ -58,10 +62,22 @@ def hlog(folder: Path, process: str, width_ms: int, rows: int, rng: random.Rando
 
 
 def answered(origin: Any, question: Question) -> list[str] | str:
+    """Return what every table of an answer says: percentiles, heat map, distribution, and how it compares with itself by group."""
     try:
-        return list(csv_lines(percentiles(origin.answer(question), WANTED)))
+        answer = origin.answer(question)
+        tables = [percentiles(answer, WANTED), heatmap(answer), distribution(answer), *compared(origin, question)]
+        return [line for table in tables for line in csv_lines(table)]
     except TailboardError as error:
         return type(error).__name__
+
+
+def compared(origin: Any, question: Question) -> Iterator[Table]:
+    """Yield how one host, or process, compares with all of them: over the whole range, bounds from the windows of a question."""
+    if question.by and question.step != "all":
+        sides = {label: replace(question, by=(), where=where) for label, where in (("one", {question.by[0]: "h1"}), ("all", {}))}
+        whole = {label: origin.answer(replace(side, step="all")) for label, side in sides.items()}
+        windows = {label: (origin.answer(side),) for label, side in sides.items()}
+        yield compare(Pair(whole["one"], whole["all"], (), (windows["one"], windows["all"])), WANTED.percentiles)
 
 
 def loaded(url: str, parts: Sequence[Sequence[Path]]) -> None:

@@ -352,6 +352,7 @@ class Oracle:
     total: Truths  # kind
     logs: list[Log]  # of completions; none where not all of fio's logs of single I/Os are there (fio --client, per_job_logs=0)
     counts: dict[str, int]  # by kind, as fio's JSON says
+    garbage: bool  # fio itself wrote counts into histogram logs that nothing can have counted, as some of fio --client are
 
 
 def table(path: Path, columns: int) -> Ints:
@@ -391,10 +392,12 @@ def oracle(case: Case, folder: Path) -> Oracle:
     """Return what fio did, from its logs of single I/Os and its JSON."""
     logs: dict[tuple[str, str], Log] = defaultdict(Log)
     values: dict[tuple[str, ...], list[Ints]] = defaultdict(list)
+    garbage = False
     for path in sorted(folder.rglob("*.log*")):
         named = LOG.search(path.name)
         if named is None or not path.stat().st_size:
             continue
+        garbage |= named["kind"] == "clat_hist" and re.search(rb", \d{13}", path.read_bytes()) is not None
         kind, place = named["kind"], (named["job"] or "", named["host"] or "")
         rows = table(path, 2 if kind == "clat_hist" else 3)
         for number, op in enumerate(OPS):
@@ -422,9 +425,9 @@ def oracle(case: Case, folder: Path) -> Oracle:
     )  # fmt: skip
     if whole:
         total, by_op, by_job = ({key: truth for key, truth in raw.items() if len(key) == length} for length in (1, 2, 3))
-        return Oracle(by_op, by_job if case.per_job else {}, total, list(logs.values()), counts)
+        return Oracle(by_op, by_job if case.per_job else {}, total, list(logs.values()), counts, garbage)
     said: Truths = {("completion", op): truth for op, truth in totals(document, "clat").items() if op != "mixed"}
-    return Oracle(said, {}, {}, [], counts)
+    return Oracle(said, {}, {}, [], counts, garbage)
 
 
 def completed(log: Log, op: str, until_ms: float) -> int:
@@ -491,8 +494,9 @@ def highest(case: Case, log: Log, op: str, start: float, end: float) -> int:
 class Found:
     """What came of a question.
 
-    right; named: right, with a caveat that names the file that a variant changed; said: wrong, with a caveat or complete=false;
-    refused; caveat: right, with a caveat all the same; SILENT: wrong without a word.
+    right; named: right, with a caveat that names the file that a variant changed; true: right by luck, as fio's files do not tell
+    what the caveat doubts (`DOUBTED`); said: wrong, with a caveat or complete=false; refused; caveat: right, with a caveat all the
+    same; SILENT: wrong without a word.
     """
 
     question: str
@@ -500,7 +504,7 @@ class Found:
     text: str
 
 
-WORST = ("right", "named", "said", "refused", "caveat", "SILENT")
+WORST = ("right", "named", "true", "said", "refused", "caveat", "SILENT")
 
 
 def question(case: Case, name: str, folder: Path) -> list[str]:
@@ -601,6 +605,31 @@ def by_windows(case: Case, logs: list[Log], rows: list[dict[str, Any]]) -> tuple
     return found, said
 
 
+def begins_late(case: Case, truth: Oracle) -> bool:
+    """Return whether the first row of an op is so wide that its log does not tell when in it the op began."""
+    zero = min((int(stamps.min()) for log in truth.logs for stamps in log.stamps.values()), default=0) if case.epoch else 0
+    return any(rows[0] - zero > 2 * case.every_ms for log in truth.logs for rows in log.rows.values() if len(rows))
+
+
+def is_mixed(case: Case, truth: Oracle) -> bool:
+    """Return whether fio counted I/Os of unlike ops together of which no row tells the op."""
+    return case.unified and len({op for log in truth.logs for op in log.stamps}) > 1
+
+
+# What a caveat may doubt of a right answer, by words of it, and a proof from fio's own logs that nothing but a log of each I/O tells.
+DOUBTED: dict[str, Callable[[Case, Oracle], bool]] = {
+    "its first row is stamped long after the beginning": begins_late,
+    "mixed: fio counts all ops together": is_mixed,
+    "implausible counts (above 2^40 in one interval)": lambda _, truth: truth.garbage,
+}
+
+
+def deserved(case: Case, truth: Oracle, notes: Sequence[str]) -> bool:
+    """Return whether each of the caveats of a right answer doubts what cannot be known."""
+    proofs = [next((proof for words, proof in DOUBTED.items() if words in note), None) for note in notes]
+    return bool(notes) and all(proof is not None and proof(case, truth) for proof in proofs)
+
+
 def compare(case: Case, truth: Oracle, folder: Path, changed: str = "") -> list[Found]:
     """Ask all questions of a folder and judge the answers; `changed` names what a variant changed, if anything."""
     names = ["op"]
@@ -628,8 +657,9 @@ def compare(case: Case, truth: Oracle, folder: Path, changed: str = "") -> list[
             verdict = "SILENT" if not (said or notes) else "caveat" if all_here else "said"
             found.append(Found(name, verdict, "; ".join([*unlike, *notes])))
         elif notes or lacking:
-            named = changed and any(changed in note for note in notes)
-            found.append(Found(name, "named" if named else "caveat", "; ".join([*notes, *lacking])))
+            named = changed and any(re.search(changed, note) for note in notes)
+            verdict = "named" if named else "true" if deserved(case, truth, notes) else "caveat"
+            found.append(Found(name, verdict, "; ".join([*notes, *lacking])))
         else:
             found.append(Found(name, "right", ""))
     return found
@@ -686,7 +716,7 @@ def renamed(path: Path, rng: random.Random) -> str:
 
 
 def vary(run: Path, target: Path, rng: random.Random) -> tuple[str, str]:
-    """Copy what a user has to a folder, change one thing in it; return what, and what a caveat names it by."""
+    """Copy what a user has to a folder, change one thing in it; return what, and a pattern of what a caveat names it by."""
     shutil.copytree(run, target)
     out = target / "out.json"
     logs = [path for path in sorted(target.rglob("*.log*")) if path.stat().st_size and LOG.search(path.name)]
@@ -705,8 +735,8 @@ def vary(run: Path, target: Path, rng: random.Random) -> tuple[str, str]:
     name, path = rng.choice(list(changes)), rng.choice(logs or [out])
     changes[name](path)
     if name == "json deleted":
-        return name, "without fio's JSON"
-    return (name, out.name) if name.startswith("json") else (f"{name} {path.relative_to(target)}", path.name)
+        return name, "without fio's JSON|--fio-version"  # which says of which version the columns are
+    return (name, out.name) if name.startswith("json") else (f"{name} {path.relative_to(target)}", re.escape(path.name))
 
 
 # ---- many of them ----

@@ -17,6 +17,7 @@ from ingest.read.sources import ReadOptions
 from oracles import per_io
 
 STAGED = "fio JSON timestamp - runtimes of jobs one after another"
+TOGETHER = "fio JSON timestamp - runtime"
 WITHIN_MS = 110
 WRITTEN_WITHIN_MS = 250
 RUNS = {
@@ -49,7 +50,27 @@ def test_a6_jobs_begin_when_their_first_io_says(fio: Path, name: str) -> None:
         found = document.zero_ms(job)
         assert found is not None
         assert abs(found[0] - first_ms(folder, log)) <= WITHIN_MS, (name, number, found)
-        assert found[1] == STAGED
+        assert found[1] == (TOGETHER if name == "new-group" else STAGED)
+
+
+def without_new_group(folder: Path, target: Path) -> Path:
+    """Write the JSON of a recording as fio does of `new_group` without a value: it is not there."""
+    raw = json.loads((folder / "a.json").read_text())
+    for entry in raw["jobs"]:
+        entry["job options"].pop("new_group", None)
+    (target / "a.json").write_text(json.dumps(raw, indent=2))
+    return target / "a.json"
+
+
+def test_groups_that_had_no_time_to_run_one_after_another_ran_together(fio: Path, tmp_path: Path) -> None:
+    folder = fio / "starts-new-group"
+    *_, document = json_output.documents(without_new_group(folder, tmp_path))
+    assert not document.is_staged(document.jobs)
+    for number, job in enumerate(document.jobs, 1):
+        found = document.zero_ms(job)
+        assert found is not None and abs(found[0] - first_ms(folder, number)) <= WITHIN_MS
+    *_, staged = json_output.documents(fio / "starts-stonewall" / "a.json")
+    assert staged.is_staged(staged.jobs)
 
 
 def test_a6_a_delay_that_fio_drew_cannot_be_determined(fio: Path, tmp_path: Path) -> None:

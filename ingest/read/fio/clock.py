@@ -101,20 +101,20 @@ def first_row(stamps_ms: Int, samples: Int, width_ms: int, earliest_ms: int) -> 
     return latest, True
 
 
-def row_starts(before: Int, stamps: Int, began: Bool, width_ms: int, first_ms: int | None, *, unix: bool) -> tuple[Int, Int]:
+def row_starts(
+    before: Int, stamps: Int, began: Bool, width_ms: int, firsts: Mapping[int, int | None], *, unix: bool
+) -> tuple[Int, Int]:
     """Return where each row of a chain begins (file ms), and which had to be narrowed after a clock jump.
 
-    `before` is the stamp before each, `began` says where time begins anew, `first_ms` where the first row begins if it is one.
+    `before` is the stamp before each, `began` says where time begins anew, `firsts` where rows at such places begin, if known.
     """
     guess = np.maximum(stamps - width_ms, 0)
     start = np.where(began, guess if unix else 0, before)
-    if first_ms is not None:
-        start[0] = first_ms
-    jumped = stamps - start > DAY_MS
-    if not unix:
-        later = began & (stamps > NEAR_START * width_ms)
-        later[0] &= first_ms is None
-        jumped |= later
+    later = began & (stamps > NEAR_START * width_ms) & (not unix)
+    for place, begin in firsts.items():
+        if begin is not None:
+            start[place], later[place] = begin, False
+    jumped = later | (stamps - start > DAY_MS)
     return np.where(jumped, guess, start), np.flatnonzero(jumped)
 
 

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.core.coverage import AGAIN, MORE, SEE_INSPECT, Caveat, Missing, labels_of
-from ingest.core.errors import InputError, counted
+from ingest.core.errors import InputError, counted, listed
 from ingest.core.intervals import Bool, Histogram, Int, Intervals, concatenate, gather, one_row, row_sums, sum_rows, total
 from ingest.core.labels import MIXED, OPS, Series
 from ingest.core.layout import LogLinear, fio_layout
@@ -47,7 +47,7 @@ from ingest.core.units import is_instant
 from ingest.core.values import Value
 from ingest.read import integers
 from ingest.read.account import Account
-from ingest.read.context import Context
+from ingest.read.context import COARSEST, Context
 from ingest.read.fio import clock, repairs
 from ingest.read.fio.clock import MS
 from ingest.read.fio.names import NANOSECONDS_SINCE, LogName, parse_log_name
@@ -95,7 +95,7 @@ STAGED_LAST = (
     "the jobs of this log ran one after another: what fio's JSON counts beyond the rows is placed after the last of them, "
     "and may have completed after the last row of any"
 )
-NO_ROW = "a log of its group holds no row: what fio's JSON counts beyond the rows of the others is spread evenly over the run"
+NO_ROW = "holds no row: what fio's JSON counts beyond the rows of the other logs of its group is spread evenly over the run"
 SEVERAL = 2  # samples that a row is taken to have held for the clock of rows, where it is not known: not a stall's last one
 ALL_ZERO = "all bins zero (clat_percentiles=0?)"
 NOWHERE: Mapping[str, str] = {}
@@ -298,6 +298,7 @@ HIDDEN_GROWTH, MOST_GROWTH = 1.3, 3  # of completions a second after the last ro
 NEWEST = 3  # rows, which show how fast a job was at the end
 LONGEST_LAST = 2  # rows that a last interval may be long: it is a part of one, and the row before it may come late
 RARE = 10
+TOGETHER_MS = 100  # fio looks every 100 ms which jobs may begin
 COMPLETION = "completion"
 
 
@@ -320,6 +321,8 @@ class Chain:
         self.watch = Watch()
         self.base_ns: Int = np.zeros(1, np.int64)  # epoch ns that the last row's stamp counts from
         self.total: Int = np.zeros(bins, np.int64)
+        self.of_stages: dict[int, Int] = {}  # the same of each stage of jobs, and when their last rows end
+        self.until_ns: dict[int, int] = {}
         self.repair = repairs.Repair(bins)
 
     @property
@@ -356,6 +359,27 @@ class _Placed(NamedTuple):
         return _Placed(repairs.take(self.rows, places), stamps, lines, start, segment, base, old, began, jumped)
 
 
+class Stage(NamedTuple):
+    """Jobs of a shared log that ran together, from when to when in ns."""
+
+    begin_ns: int
+    end_ns: int
+    jobs: tuple[Mapping[tuple[str, str], Summary], ...]
+
+
+def stages_of(context: Context) -> list[Stage]:
+    """Return the stages in which jobs of a shared log ran, one after another; none where that is unknown, or some overlap."""
+    found: list[Stage] = []
+    for (begin, end), job in sorted(zip(context.stages or (), context.jobs, strict=False), key=lambda each: each[0]):
+        begin_ns, end_ns = begin + context.offset_ns, end + context.offset_ns
+        if found and begin_ns - found[-1].begin_ns < TOGETHER_MS * MS:
+            begin_ns, last_ns, jobs = found.pop()
+            found.append(Stage(begin_ns, max(last_ns, end_ns), (*jobs, job)))
+        else:
+            found.append(Stage(begin_ns, end_ns, (job,)))
+    return found if all(one.end_ns < other.begin_ns for one, other in pairwise(found)) else []
+
+
 class Chains:
     """Builds intervals from the rows of one log, chunk by chunk, and the residual interval at its end."""
 
@@ -372,7 +396,8 @@ class Chains:
         self.mode: str | None = None
         self.unix = False
         self.width_ms = self.interval_ms = 0
-        self.period_ms = 0 if context.staged else period_ms(context.options)  # between jobs there are no rows
+        self.period_ms = period_ms(context.options) if context.stages is None else 0  # between jobs there are no rows
+        self.stages = stages_of(context)
         self.chains: dict[str, Chain] = {}
         self._told: set[int] = set()
 
@@ -464,9 +489,10 @@ class Chains:
         began = stamps < before
         began[0] |= chain.segment < 0
         segment = chain.segment + np.cumsum(began)
-        again = np.flatnonzero(began[1:])
-        first_ms = self._first_begins_ms(chain, rows, stamps[: again[0] + 1] if len(again) else stamps)
-        start, jumped = clock.row_starts(before, stamps, began, self.width_ms, first_ms, unix=self.unix)
+        of_a_job = began & (segment >= self._older_segments(chain.op)) & ((segment == 0) | bool(self.context.segments))
+        pieces = pairwise([*np.flatnonzero(of_a_job).tolist(), len(stamps)])
+        firsts = {piece[0]: self._first_begins_ms(chain, rows, stamps, piece, int(segment[piece[0]])) for piece in pieces}
+        start, jumped = clock.row_starts(before, stamps, began, self.width_ms, firsts, unix=self.unix)
         last_ms, chain.stamp, chain.segment = chain.stamp, int(stamps[-1]), int(segment[-1])
         old = segment < self._older_segments(chain.op)
         base = (0 if self.unix else self.zero_ns) + self.context.offset_ns + np.where(segment > 0, self.context.restart_ns, 0)
@@ -532,6 +558,7 @@ class Chains:
         self.account.samples += total(counts)
         base = base[kept]
         start_ns, end_ns = start[kept] * MS + base, np.maximum(stamps[kept], start[kept]) * MS + base
+        start_ns = self._by_stage(chain, start_ns, end_ns, (indptr, bins, counts)) if self.stages else start_ns
         chain.newest = samples[kept][-LOOK_AHEAD:], start_ns[-LOOK_AHEAD:], end_ns[-LOOK_AHEAD:]
         first_ns = int(start_ns.min())
         chain.start_ns = first_ns if chain.start_ns is None else min(chain.start_ns, first_ns)
@@ -544,6 +571,18 @@ class Chains:
             chunk = with_last_apart(chunk, np.maximum(until[kept], start[kept]) * MS + base)
         empty = np.diff(indptr) == 0
         return chunk.take(np.flatnonzero(~empty)) if empty.any() else chunk
+
+    def _by_stage(self, chain: Chain, start_ns: Int, end_ns: Int, rows: tuple[Int, Int, Int]) -> Int:
+        """Keep what rows of a direction hold by the stage of its jobs; return when they start: none before its stage does."""
+        edges = [(one.end_ns + other.begin_ns) // 2 for one, other in pairwise(self.stages)]
+        stage_of = np.searchsorted(edges, end_ns)
+        indptr, bins, counts = rows
+        for number in np.unique(stage_of).tolist():
+            mine = stage_of == number
+            entries = np.repeat(mine, np.diff(indptr))
+            np.add.at(chain.of_stages.setdefault(number, np.zeros_like(chain.total)), bins[entries], counts[entries])
+            chain.until_ns[number] = max(chain.until_ns.get(number, 0), int(end_ns[mine].max()))
+        return np.clip(start_ns, np.array([stage.begin_ns for stage in self.stages])[stage_of], end_ns)
 
     def _after_rejected(self, chain: Chain, lines: Int) -> tuple[Bool, Bool]:
         """Return before which rows of a direction a line was rejected, and before which one that may be of any direction."""
@@ -607,13 +646,13 @@ class Chains:
             if part is not None and (gaps := chain.gaps or chain.holes or chain.late):
                 gaps.append(span)  # what these rows held cannot be separated from what was never written
             elif part is not None and (why := self._unplaced(chain, part, siblings)) is not None:
-                span = (self._first_start(chain) if self.context.staged else span[0]), span[1]
+                span = (self._first_start(chain) if self.context.stages is not None else span[0]), span[1]
                 words, within = (UNPLACED, f"{op}: {why[0]}", why[1]), self._whole(chain, [span])
                 lack(self.context, op, span, words, None, extremes(self._summaries(op)), within=within)
             self._lack(chain, all_there=chain.closed and part is None)
             if part is not None:
                 self._keep_shared(op, part)
-                chain.total[part.bins] += part.counts
+                np.add.at(chain.total, part.bins, part.counts)
                 self.account.samples += int(part.counts.sum())
                 yield part
             self.account.last[op] = chain.last
@@ -625,18 +664,19 @@ class Chains:
         """Return why it is not known when the samples of a last interval completed, and the remedy; None where it is known."""
         if self._written_over(chain.op):
             return WRITTEN_OVER, ""
-        if self.context.staged:
-            return STAGED_LAST, ""
-        if any(not row.end_ns for held in siblings.values() for row in held.last):
-            return NO_ROW, AGAIN
+        if self.context.stages is not None:
+            return None if self._rests(chain) else (STAGED_LAST, "")
+        if empty := next((held.empty for held in siblings.values() if held.empty), None):
+            return f"{listed(empty)} {NO_ROW}", AGAIN
         if self._is_more_than_rows(chain, part, siblings):
             return MORE_LAST, AGAIN
-        return (LONG_LAST, AGAIN) if self._is_cut(self._last_rows(chain, siblings), int(part.end_ns[0])) else None
+        ((_, *span),) = part.reach()
+        return (LONG_LAST, AGAIN) if self._is_cut(self._last_rows(chain, siblings), *span) else None
 
-    def _is_cut(self, rows: Sequence[LastRow], end_ns: int) -> bool:
-        """Return whether a log ends longer before a moment than its rows explain."""
+    def _is_cut(self, rows: Sequence[LastRow], begin_ns: int, end_ns: int) -> bool:
+        """Return whether a log ends longer before a moment than its rows explain; without a row it began at `begin_ns`."""
         least_ns = MS * (self.period_ms or self.width_ms)
-        return any(end_ns - row.end_ns > LONGEST_LAST * max(row.width_ns, least_ns) for row in rows)
+        return any(end_ns - (row.end_ns or begin_ns) > LONGEST_LAST * max(row.width_ns, least_ns) for row in rows)
 
     def _last_rows(self, chain: Chain, siblings: Mapping[str, Logged]) -> list[LastRow]:
         """Return the last rows of an op of all logs of a sum; of jobs that did other operations alone none."""
@@ -656,7 +696,8 @@ class Chains:
         span, before = int(part.end_ns[0] - part.start_ns[0]), int(part.start_ns[0]) - self._first_start(chain)
         if before <= 0 or self.context.segments:  # a shared log holds the rows of all jobs
             return False
-        likely = growth * int(self._logged(chain, siblings).sum()) * max(span, MS) / before
+        span = max(span, MS * (self.period_ms or self.width_ms) // 4)  # I/Os come in bursts, and ends are known to some ms
+        likely = growth * int(self._logged(chain, siblings).sum()) * span / before
         depth = self.context.options.get("iodepth", "")
         in_flight = jobs * (int(depth) if depth.isdigit() else 1)
         if int(part.counts.sum()) <= likely + 3 * math.sqrt(likely) + in_flight:
@@ -736,21 +777,22 @@ class Chains:
         """Return when the job began, in the time of stamps; None of epoch stamps where fio's JSON does not say so well enough."""
         if not self.unix:
             return 0
-        known = (self.context.jobs or self.context.grouped) and not (self.context.through_client or self.context.staged)
+        known = (self.context.jobs or self.context.grouped) and not self.context.through_client and self.context.stages is None
         return self.zero_ns // MS if known else None
 
-    def _first_begins_ms(self, chain: Chain, rows: Rows, stamps: Int) -> int | None:
-        """Return where the first row of an op begins, in the time of stamps; None where one was before, or nothing says when."""
+    def _first_begins_ms(self, chain: Chain, rows: Rows, stamps: Int, places: Span, segment: int) -> int | None:
+        """Return where the first of the rows of a segment begins, in the time of stamps; None where nothing says when."""
         began = self.began_ms()
-        if chain.segment >= 0 or began is None:
+        if began is None:
             return None
         earliest = self.context.spans.get((chain.op, COMPLETION), (0, 0))[0] // MS
-        stamps = stamps[:MOST_GAPS] - began
-        samples = row_sums(rows.indptr, rows.counts.view(np.int64))[: len(stamps)] * (self.mode == repairs.PER_INTERVAL)
+        mine = np.arange(*places)[:MOST_GAPS]
+        stamps = stamps[mine] - began
+        samples = row_sums(rows.indptr, rows.counts.view(np.int64))[mine] * (self.mode == repairs.PER_INTERVAL)
         width_ms = self.period_ms or clock.dense_width_ms(stamps, samples, self.width_ms)
         begin, late = clock.first_row(stamps if self.period_ms else stamps[:1], samples, width_ms, earliest)
         if late:
-            zero = self.zero_ns + self.context.offset_ns
+            zero = self.zero_ns + self.context.offset_ns + (self.context.restart_ns if segment else 0)
             chain.late.append((zero + earliest * MS, zero + begin * MS))
         return began + begin
 
@@ -822,11 +864,29 @@ class Chains:
             return None
         start, end = self._last_span(chain, self._last_rows(chain, siblings))
         # A segment of its own where a window may be one of its rows, or of another group: no window is stored twice.
-        again = start < self._last_end(chain)
+        rests = self._rests(chain)
+        again = bool(rests) or start < self._last_end(chain)
         series = self.context.series.replaced(op=chain.op, kind=COMPLETION, segment=max(chain.segment, 0) + again)
         if self.context.siblings or self._is_of_others(chain, end - start, int(residual[bins].sum())):
             series = series.replaced(job="", segment=int(series.job or 0))
-        return one_row(self.layout, series, (start, max(end, start)), bins, residual[bins])
+        rests = rests or [((start, max(end, start)), bins, residual[bins])]
+        return concatenate([one_row(self.layout, series, *rest) for rest in rests])
+
+    def _rests(self, chain: Chain) -> list[tuple[Span, Int, Int]]:
+        """Return what no row holds of each stage of jobs that lacks something: its time, bins and counts; none where unknown."""
+        key, found = (chain.op, COMPLETION), []
+        for number, stage in enumerate(self.stages):
+            rest = repairs.bins_of([job[key] for job in stage.jobs if key in job], self.layout)
+            held = [each for each in self.chains.values() if chain.op in (each.op, MIXED) and number in each.of_stages]
+            if rest is None or self.mask is not None or any(each.repair.was_reset for each in held):
+                return []
+            rest -= sum((each.of_stages[number] for each in held), np.zeros_like(rest))
+            if (rest < 0).any():
+                return []
+            begin = max((each.until_ns[number] for each in held), default=stage.begin_ns)
+            if len(bins := np.flatnonzero(rest)):
+                found.append(((begin, max(begin, stage.end_ns)), bins, rest[bins]))
+        return found
 
     def _is_of_others(self, chain: Chain, span_ns: int, samples: int) -> bool:
         """Return whether what fio counts of an op of which the log has no row is of jobs whose logs are not here.
@@ -844,7 +904,7 @@ class Chains:
         """
         begin = 0 if self._written_over(chain.op) else min(row.end_ns for row in rows)
         end = self._run_end(chain)
-        if not begin or not self.period_ms or self._is_cut(rows, end):
+        if not begin or not self.period_ms or self._is_cut(rows, begin, end):
             return begin or self._begin_of(chain.op), end
         most = max(row.samples for row in rows)  # of a log of a tenth as many hardly any are left, whenever its last row ends
         busy = [row for row in rows if RARE * row.samples >= most]
@@ -913,7 +973,9 @@ def layout_of_text(text: bytes, context: Context, path: Path) -> tuple[int, int,
     widths = Counter(number + 1 for number, line in commas if number or line.strip(b"\r \0"))
     for columns, _ in widths.most_common():
         if shape := layout_of(columns, context.recorded_unit_ns):
-            return columns, *shape
+            leading, layout = shape
+            wider = max(0, int(context.options.get(COARSEST, "0")) - layout.coarseness)
+            return leading + ((columns - leading) >> wider), leading, replace(layout, coarseness=layout.coarseness + wider)
     if not widths:
         raise InputError(EMPTY, path)
     columns = widths.most_common(1)[0][0]
@@ -1088,10 +1150,11 @@ class LastRow(NamedTuple):
 
 
 class Logged(NamedTuple):
-    """What several logs hold of an op: counts by bin, and the last row of each of them."""
+    """What several logs hold of an op: counts by bin, and the last row of each of them; the names of those without any row."""
 
     counts: Int
     last: Sequence[LastRow]
+    empty: Sequence[str] = ()
 
     @property
     def total(self) -> int:
@@ -1103,7 +1166,7 @@ def sums_of(paths: Sequence[Path], layout: LogLinear, context: Context) -> dict[
     """Return what the logs of jobs hold by op, of histograms or of single I/Os, in the bins of a layout."""
     sums: dict[str, Int] = {}
     ends: dict[str, list[LastRow]] = {}
-    silent = False
+    empty: list[str] = []
     for path in paths:
         own = replace(context, siblings=(), jobs=(), account=Account(path=str(path)))
         last: dict[str, LastRow] = {}
@@ -1127,11 +1190,11 @@ def sums_of(paths: Sequence[Path], layout: LogLinear, context: Context) -> dict[
             for op, histogram in histograms.items():
                 bins = layout.index(histogram.layout.lowest_of(histogram.bins))
                 np.add.at(sums.setdefault(op, np.zeros(layout.bins, np.int64)), bins, histogram.counts)
-        silent |= not last
+        empty += [] if last else [path.name]
         for op, end in last.items():
             ends.setdefault(op, []).append(end)
-    if silent:  # its jobs may have done any operation, at any time
-        return {op: Logged(sums.get(op, np.zeros(layout.bins, np.int64)), [LastRow(0)]) for op in OPS}
+    if empty:  # their jobs may have done any operation, at any time
+        return {op: Logged(sums.get(op, np.zeros(layout.bins, np.int64)), [LastRow(0)], empty) for op in OPS}
     return {op: Logged(counts, ends.get(op, [LastRow(0)])) for op, counts in sums.items()}
 
 
@@ -1145,18 +1208,38 @@ def row_without_counts(stamp: int, direction: int, block_size: int) -> Rows:
     return Rows(np.array([[stamp, direction, block_size]], np.uint64), np.zeros(2, np.int64), none, none.astype(np.uint64))
 
 
+def in_wider_bins(rows: Rows, coarser: int) -> Rows:
+    """Return rows in bins that are 2^`coarser` of theirs each, as fio's log_hist_coarseness makes them."""
+    if not coarser:
+        return rows
+    row, bins = np.repeat(np.arange(len(rows)), np.diff(rows.indptr)), rows.bins >> coarser
+    first = np.flatnonzero((np.diff(row, prepend=-1) > 0) | (np.diff(bins, prepend=-1) != 0))
+    counts = np.add.reduceat(rows.counts, first) if len(first) else rows.counts
+    return Rows(rows.lead, np.searchsorted(row[first], np.arange(len(rows) + 1)), bins[first], counts)
+
+
 class Scanner:
-    """Turns blocks of text into rows and line numbers, counting what cannot be parsed."""
+    """Turns blocks of text into rows and line numbers, counting what cannot be parsed.
+
+    Where jobs share a log that count in unlike bins (`COARSEST`) the rows of all come in the widest of them.
+    """
 
     def __init__(self, columns: int, leading: int, context: Context) -> None:
         self.columns = columns
-        self.parser = Parser(columns, leading)
+        finer = range(int(context.options.get(COARSEST, "0")) + 1)
+        self.parsers = [(Parser(leading + ((columns - leading) << coarser), leading), coarser) for coarser in finer]
+        self.leading = leading
         self.account = context.account
         self.line = 1
 
+    def _parsed(self, block: memoryview | bytes) -> Rows | None:
+        """Return the rows of a block of plain lines of one number of columns, None of any other."""
+        every = ((parser.parse(np.frombuffer(block, np.uint8)), coarser) for parser, coarser in self.parsers)
+        return next((in_wider_bins(rows, coarser) for rows, coarser in every if rows is not None), None)
+
     def rows(self, block: memoryview) -> Iterator[tuple[Rows, Int]]:
         """Yield the rows of a block and their line numbers."""
-        if (parsed := self.parser.parse(np.frombuffer(block, np.uint8))) is not None:
+        if (parsed := self._parsed(block)) is not None:
             yield parsed, self.line + np.arange(len(parsed))
             self.line += len(parsed)
             return
@@ -1171,7 +1254,7 @@ class Scanner:
         stack = [re.findall(rb"[^\n]*\n|[^\n]+", block)]
         while stack:
             lines = stack.pop()
-            if (parsed := self.parser.parse(np.frombuffer(b"".join(lines), np.uint8))) is not None:
+            if (parsed := self._parsed(b"".join(lines))) is not None:
                 yield parsed, self.line + np.arange(len(parsed))
                 self.line += len(lines)
             elif len(lines) > 1:
@@ -1180,7 +1263,7 @@ class Scanner:
             else:
                 if reason := self._fault(lines[0]):
                     self.account.reject(reason, [self.line])
-                    if self.parser.leading == LEADING and (lead := LEGIBLE.match(lines[0])):
+                    if self.leading == LEADING and (lead := LEGIBLE.match(lines[0])):
                         yield row_without_counts(*map(int, lead.groups())), np.array([self.line])
                 self.line += 1
 
@@ -1229,7 +1312,8 @@ def read_many(logs: Sequence[Log]) -> tuple[list[Intervals[Series]], list[int]]:
     """
     by_shape: dict[tuple[int, int | None], list[_Plain]] = {}
     for number, (path, context) in enumerate(logs):
-        several = context.siblings or context.spans or max(context.segments.values(), default=0) > 1
+        several = context.siblings or context.spans or context.stages or max(context.segments.values(), default=0) > 1
+        several = several or COARSEST in context.options
         if (path.suffix not in COMPRESSED and not several) and (text := _text(path)):
             columns = text.count(b",", 0, text.index(b"\n")) + 1
             by_shape.setdefault((columns, context.recorded_unit_ns), []).append(_Plain(number, path, context, text))

@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.core.errors import InputError, listed
-from ingest.read.context import Context
+from ingest.read.context import COARSEST, Context
 from ingest.read.fio.clock import MS
 from ingest.read.fio.names import LogName, SummaryName, parse_log_name, parse_summary_name, version_printed_for
 from ingest.read.text import plain_name
@@ -140,17 +140,19 @@ class Documents:
         one_of_group = bool(joined.grouped and name.job)
         began = own or (first,)
         summaries = tuple(job.summaries for job in own)
+        widths = {job.options.get("log_hist_coarseness", "0") for job in own if not name.job and name.type == "clat_hist"}
+        unlike = {COARSEST: max(widths, key=int)} if len(widths) > 1 and all(map(str.isdigit, widths)) else {}
         return replace(
             context,
             zero=document.zero_of(began),
             version=context.version or document.version,
-            options={**first.options, **context.options},
+            options={**first.options, **context.options, **unlike},
             through_client=document.through_client,
             jobs=() if one_of_group else summaries,
             group=summaries if one_of_group else (),
             runtime_ns=max((job.runtime_ms for job in own), default=first.runtime_ms) * MS,
             spans=spans_of([job.summaries for job in began]),
-            staged=not name.job and document.is_staged(began),
+            stages=None if name.job else document.stages_ns(began),
             grouped=joined.grouped,
         )
 
@@ -278,13 +280,12 @@ class Documents:
             if not jobs and self.named_by(document.jobs, name, beside.path):
                 known = f"fio's JSON names the hosts {listed(sorted(hosts))}"
                 self.unmatched[path] = (beside.path, f"{known}, and this log is of {host or 'a host that is not named'}")
-        named = self.named_by(jobs, name, beside.path) or self._hidden_before(jobs, path, name)
-        if not named:
-            return None
+        named = self.named_by(jobs, name, beside.path)
         number = int(name.job or 0) - 1
-        if 0 <= number < len(jobs) and not _grouped(jobs) and _prefix_of(jobs[number], name) not in ("", name.prefix):
+        if named and 0 <= number < len(jobs) and not _grouped(jobs) and _prefix_of(jobs[number], name) not in ("", name.prefix):
             return None  # the number is that of a job which wrote another log
-        return jobs, f"{beside.path.name}{of_host}, {named}"
+        named = named or self._hidden_before(jobs, path, name)
+        return (jobs, f"{beside.path.name}{of_host}, {named}") if named else None
 
     def named_by(self, jobs: tuple[Job, ...], name: LogName, file: Path) -> str:
         """Return how a document names a log of this prefix, empty text if it does not."""

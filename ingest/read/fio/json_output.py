@@ -252,8 +252,9 @@ def _stretches(block: bytes) -> Iterator[bytes]:
 # every 100 ms, and a job that was begun runs 100 ms later. Runtimes are in the JSON, so the run can be played again, and its
 # end is the time stamp. Measured with fio 3.33 against `log_unix_epoch`, 13 runs of 2 to 4 jobs: within 100 ms.
 #
-# Traps: `stonewall` stands in no JSON: another `groupid` means it unless the job has `new_group`. `startdelay` counts from the
-# start of the run, not of the group. `elapsed` (whole seconds of the run, rounded up) contradicts where something else went on,
+# Traps: `stonewall` stands in no JSON: another `groupid` means it unless the job has `new_group`, which is there only as
+# `new_group=1`. So groups for which one after another there was no time ran together. `startdelay` counts from the start of the
+# run, not of the group. `elapsed` (whole seconds of the run, rounded up) contradicts where something else went on,
 # such as a job that is not in the JSON: then when jobs began cannot be determined.
 
 
@@ -310,7 +311,8 @@ def plan_of(entries: tuple[Entry, ...], elapsed_s: int) -> Plan | None:
     """
     if any(entry.delay_ms is None for entry in entries) or not any(entry.runtime_ms for entry in entries):
         return None
-    for walls in dict.fromkeys((_walls(entries), _walls(entries, all_of_them=True))):
+    none = (False,) * len(entries)
+    for walls in dict.fromkeys((_walls(entries), _walls(entries, all_of_them=True), none)):
         plan = _played(entries, walls)
         stages = 1 + sum(walls)
         if plan is not None and (
@@ -412,7 +414,7 @@ class Document:
         jobs, entries = self._played_with(job)
         if not self.timestamp_ms:
             return None
-        if in_stages(entries):
+        if self.is_staged((job,)):
             plan = plan_of(entries, job.elapsed_s)
             if plan is None:
                 return None
@@ -438,7 +440,23 @@ class Document:
 
     def is_staged(self, jobs: Sequence[Job]) -> bool:
         """Return whether jobs may have begun at different times, as by stonewall, startdelay, wait_for or ramps."""
-        return any(in_stages(self._played_with(job)[1]) for job in jobs)
+        for job in jobs:
+            _, entries = self._played_with(job)
+            if in_stages(entries):
+                plan = plan_of(entries, job.elapsed_s)
+                if plan is None or any(plan.zeros_ms):
+                    return True
+        return False
+
+    def stages_ns(self, jobs: Sequence[Job]) -> tuple[tuple[int, int], ...] | None:
+        """Return from when to when each of some jobs ran (epoch ns), () where that is unknown; None where all began together."""
+        zeros = [self.zero_ms(job) for job in jobs] if self.is_staged(jobs) else []
+        begins = [zero[0] * MS for zero in zeros if zero is not None and not self.through_client]
+        if not zeros or (len(begins) == len(jobs) and len(set(begins)) == 1):
+            return None
+        if len(begins) < len(jobs):
+            return ()
+        return tuple((begin, begin + job.runtime_ms * MS) for begin, job in zip(begins, jobs, strict=True))
 
     def _played_with(self, job: Job) -> tuple[list[Job], tuple[Entry, ...]]:
         """Return the jobs of the fio process of a job, and what starts of jobs are worked out from."""

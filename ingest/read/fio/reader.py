@@ -109,7 +109,7 @@ def _begun(path: Path, context: Context, around: Around, first_ms: int, *, unix:
     first = first_ms * MS
     began = first if context.through_client else min(context.zero.epoch_ns or first, first)  # a client's time is of whole seconds
     own = TimeZero(began, "epoch stamps in the log") if unix else context.zero
-    context = replace(context, staged=context.staged and unix)
+    context = replace(context, stages=context.stages if unix else None)
     return replace(context, zero=around.zero(path, own, lambda: clock.last_stamp_ms(path) * MS, absolute=unix))
 
 
