@@ -106,15 +106,15 @@ def bcc() -> str:
 
 
 def sampled() -> str:
-    lines = [json.loads(line) for line in (DATA / "histograms/redis70_latency_histogram.ndjson").read_text().splitlines()]
-    word = {"host": "h1", "command": "redis-cli --json LATENCY HISTOGRAM"}
+    lines = [json.loads(line) for line in (DATA / "histograms/ceph_perf_histogram_synthetic.ndjson").read_text().splitlines()]
+    word = {"host": "h1", "command": "ceph daemon osd.3 perf histogram dump"}
     return "".join(
-        json.dumps({"sampled_at": BEGAN + at, "record": "poll", **word, "took": 0.01, "status": 0, "said": line["r"]}) + "\n"
+        json.dumps({"sampled_at": BEGAN + at, "record": "poll", **word, "status": 0, "said": line["dump"]}, separators=(",", ":"))
+        + "\n"
         for at, line in enumerate(lines)
     )
 
 
-PERF = r"(\s+\S.*|\S+ .*|)"
 FORMATS: Mapping[str, Recorded] = {
     "fio histogram log, with fio's JSON": Recorded("fio/stall-burst/a_clat_hist.1.log", rules.total, ("fio/stall-burst/a.json",)),
     "fio histogram log alone": Recorded("fio/coarse-6/a_clat_hist.1.log", rules.fio_rows),
@@ -137,10 +137,10 @@ FORMATS: Mapping[str, Recorded] = {
     "YCSB raw": Recorded(
         "raw/ycsb/raw.csv", rules.together(rules.columns(r"[\w-]+,\d+,\d+", r".* latency raw data:"), rules.again)
     ),
-    "YCSB raw, with its summary": Recorded("raw/ycsb/stdout.txt", rules.total),
+    "YCSB raw, with its summary": Recorded("raw/ycsb/stdout.txt", rules.ycsb_raw),
     "YCSB histograms": Recorded("x.dat", rules.ycsb_histogram, made=ycsb_histogram),
     "pgbench log": Recorded("histograms/pgbench15_plain.log", rules.pgbench, name="pgbench_log.1"),
-    "perf script": Recorded("traces/cpu.txt.xz", rules.columns(PERF)),
+    "perf script": Recorded("traces/cpu.txt.xz", rules.ended),
     "Chrome trace": Recorded("traces/node.json.xz", rules.trace),
     "OpenTelemetry, delta": Recorded("histograms/otlp_delta.jsonl", rules.of_documents(rules.otlp)),
     "OpenTelemetry, cumulative": Recorded("histograms/otlp_cumulative.jsonl", rules.of_documents(rules.otlp)),
@@ -156,7 +156,7 @@ FORMATS: Mapping[str, Recorded] = {
     "Redis LATENCY HISTOGRAM": Recorded(
         "histograms/redis70_latency_histogram.ndjson", rules.of_documents(rules.redis), preset="redis-latency"
     ),
-    "tailboard sample": Recorded("x.log", rules.of_documents(rules.polled_redis), made=sampled),
+    "tailboard sample": Recorded("x.log", rules.of_documents(rules.polled_ceph), made=sampled),
 }
 
 

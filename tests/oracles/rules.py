@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 Rule = Callable[[bytes], Iterator[str]]
-HDR_COMPRESSED = (0x1C849302, 0x1C849304)  # of versions 1 and 2; the fifth digit is a word size
+HDR_COMPRESSED = (0x1C849309, 0x1C849302, 0x1C849304)  # of versions 0 to 2; the last digit but one is a word size
 
 
 def nothing(_: bytes) -> Iterator[str]:
@@ -32,7 +32,7 @@ def total(_: bytes) -> Iterator[str]:
 
 def ended(content: bytes) -> Iterator[str]:
     """Tools end their last line."""
-    if not content.endswith(b"\n"):
+    if not content.rstrip(b" ").endswith(b"\n"):
         yield "its last line has no end"
 
 
@@ -262,9 +262,18 @@ def redis(document: dict) -> Iterator[str]:
             yield "counts do not rise to the calls"
 
 
-def polled_redis(document: dict) -> Iterator[str]:
-    """An answer of Redis that `tailboard sample` kept."""
-    yield from redis({"t": document["sampled_at"], "r": document["said"]})
+def polled_ceph(document: dict) -> Iterator[str]:
+    """An answer of Ceph that `tailboard sample` kept."""
+    yield from ceph({"sampled_at": document["sampled_at"], "dump": document["said"]})
+
+
+def ycsb_raw(content: bytes) -> Iterator[str]:
+    """Each operation has its summary behind its lines, which says how many there are, or none has one."""
+    text = content.decode("latin-1")
+    rows = Counter(re.findall(r"^([A-Z][\w-]*),\d+,\d+\r?$", text, re.MULTILINE))
+    totals = {op: int(count) for op, count in re.findall(r"^\[([\w-]+)\], Total Operations, (\d+)\r?$", text, re.MULTILINE)}
+    if totals and rows != totals:
+        yield "lines are not the total"
 
 
 def ycsb_histogram(content: bytes) -> Iterator[str]:

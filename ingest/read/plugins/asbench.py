@@ -77,7 +77,7 @@ def read(path: Path, context: Context, held: Polls) -> None:
     ends: dict[str, int] = {}
     for number, line, ended in lines_of(path, context):
         text = line.decode("utf-8", "replace").rstrip("\r")
-        if not ended and BEGUN.match(text):
+        if not ended:
             context.account.reject(CUT_OFF, [number])
             continue
         if limit := LIMIT.match(text):
