@@ -105,6 +105,15 @@ def bcc() -> str:
     return text
 
 
+def perf() -> str:
+    chance, lines = random.Random(7), []
+    for at in range(200):
+        for name, us, rest in (("issue", 0, "R 4096"), ("complete", chance.randint(100, 900), "R")):
+            stamp = f"{5000 + at // 100}.{at % 100 * 10_000 + us:06d}"
+            lines.append(f"fio 1 [000] {stamp}: block:block_rq_{name}: 8,0 {rest} () {8 * at} + 8 [0]\n")
+    return "".join(lines)
+
+
 def sampled() -> str:
     lines = [json.loads(line) for line in (DATA / "histograms/ceph_perf_histogram_synthetic.ndjson").read_text().splitlines()]
     word = {"host": "h1", "command": "ceph daemon osd.3 perf histogram dump"}
@@ -140,7 +149,7 @@ FORMATS: Mapping[str, Recorded] = {
     "YCSB raw, with its summary": Recorded("raw/ycsb/stdout.txt", rules.ycsb_raw),
     "YCSB histograms": Recorded("x.dat", rules.ycsb_histogram, made=ycsb_histogram),
     "pgbench log": Recorded("histograms/pgbench15_plain.log", rules.pgbench, name="pgbench_log.1"),
-    "perf script": Recorded("traces/cpu.txt.xz", rules.ended),
+    "perf script": Recorded("x.txt", rules.perf, made=perf),
     "Chrome trace": Recorded("traces/node.json.xz", rules.trace),
     "OpenTelemetry, delta": Recorded("histograms/otlp_delta.jsonl", rules.of_documents(rules.otlp)),
     "OpenTelemetry, cumulative": Recorded("histograms/otlp_cumulative.jsonl", rules.of_documents(rules.otlp)),

@@ -310,6 +310,18 @@ def trace(content: bytes) -> Iterator[str]:
     yield from again("\n".join(told).encode())
 
 
+def perf(content: bytes) -> Iterator[str]:
+    """Each request that was issued is completed."""
+    pattern = r".* \[\d{3}\] +\d+\.\d{6}: block:block_rq_(issue|complete): (\d+,\d+) (\w+)(?: \d+)? \(\) (\d+) \+ (\d+) .*"
+    yield from columns(pattern)(content)
+    names: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for line in content.decode("latin-1").split("\n"):
+        if match := re.fullmatch(pattern, line.rstrip("\r")):
+            names[match.groups()[1:]].append(match[1])
+    if any(some != ["issue", "complete"] for some in names.values()):
+        yield "a request without its issue or its completion"
+
+
 def chained(pattern: str) -> Rule:
     """Bins of a printed histogram each begin where the one above ends; a line that is cut is none."""
 
