@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.core.coverage import AGAIN, MORE, SEE_INSPECT, Caveat, Missing, RowWidth, labels_of
+from ingest.core.coverage import AGAIN, FEWER, MORE, SEE_INSPECT, Caveat, Missing, RowWidth, labels_of
 from ingest.core.errors import as_text
 from ingest.core.grid import stored_step
 from ingest.core.intervals import Intervals
 from ingest.core.labels import Series
-from ingest.core.stated import FEWER
 from ingest.read.format_names import JSON, PLAIN_JSON
 from ingest.read.formats import reader_of, row_labels, single_events
 
