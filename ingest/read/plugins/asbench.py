@@ -107,8 +107,6 @@ def read(path: Path, context: Context, held: Polls) -> None:
         found[buckets.rule].append(FileHistogram(number, series, start, end, bins, total=False))
     for rule, alike in found.items():
         in_bins(alike, HistogramDescription("", NDJSON, "", rule=rule, is_open=True), context, held)
-    if found:
-        context.account.note("its stamps are whole seconds: times of its windows are right to a second")
 
 
 def _told(limits: list[int]) -> _Buckets | None:
