@@ -194,3 +194,11 @@ def test_one_window_and_odd_labels_on_a_terminal():
     told = shown(answer, width=80)
     assert "[red]x[/red]\\x1b" in told
     assert "\x1b" not in told
+
+
+def test_n19_a_latency_of_0_is_drawn_at_the_bottom_of_a_logarithmic_axis():
+    """It was drawn at the top: wait times of 0 looked like the slowest."""
+    answer = Made([(series(), 0, {0: 60, 900: 40})]).answer(Question(step=SECOND))
+    [line] = re.findall(r'd="M0,([^"]*L[^"]*)"', svg_of(pictures.distribution_picture(answer)))
+    heights = [float(point.split(",")[1]) for point in f"0,{line}".split("L")]
+    assert heights[0] == max(heights) > min(heights)
