@@ -2,17 +2,20 @@
 
     python -m tests.damage       prints the table of docs/reference/damage.md
 
-A trial is one place of one kind of damage. It ends in one of four ways:
+A trial is one place of one kind of damage. It ends in one of five ways:
 
     the same      the number of samples is what it was, and nothing is said
     told          something is said that is not said of the sound file
     refused       the file is refused, with a reason
-    not seen      the number of samples is another, and nothing is said
+    not seen      the number of samples is another, nothing is said, and nothing in the file shows it
+    in silence    the same, though the file breaks a rule of its format (`tests.oracles.rules`): a fault
 """
 
 from __future__ import annotations
 
+import json
 import lzma
+import os
 import random
 import shutil
 import tempfile
@@ -26,41 +29,143 @@ from ingest.query.files import Files
 from ingest.query.question import Question
 from ingest.read.described.description import description_of
 from ingest.read.sources import ReadOptions
+from tests.oracles import hdr, rules
+from tests.oracles.rules import Rule
 
 DATA = Path(__file__).parent / "data"
-SAME, TOLD, REFUSED, NOT_SEEN = "the same", "told", "refused", "not seen"
+SAME, TOLD, REFUSED, NOT_SEEN, SILENT = "the same", "told", "refused", "not seen", "in silence"
 PLACES = 5
+BEGAN = 1_790_000_000
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A recorded file that is damaged, `beside` what lies with it; `whole`: it or what lies beside it says how much there was."""
+    """A recorded file that is damaged, or one that is `made`; what lies `beside` it; the rule of its format."""
 
     path: str
+    rule: Rule
     beside: tuple[str, ...] = ()
-    whole: bool = False
+    made: Callable[[], str] | None = None
     name: str = ""
     unit_ns: int | None = None
     preset: str = ""
 
+    @property
+    def whole(self) -> bool:
+        """Whether it or what lies beside it says how much there was."""
+        return self.rule is rules.total
+
+
+def operations() -> str:
+    chance = random.Random(1)
+    ends = [(BEGAN * 1000 + 17 * at, round(chance.lognormvariate(1, 1), 3)) for at in range(400)]
+    return "start_ms,latency_ms,op\n" + "".join(f"{start},{took},{chance.choice(('read', 'write'))}\n" for start, took in ends)
+
+
+def smallfile() -> str:
+    chance = random.Random(2)
+    return "".join(f"{'create':>8s}, {at * 0.013:9.6f}, {chance.lognormvariate(-6, 1):9.6f}\n" for at in range(400))
+
+
+def ycsb_histogram() -> str:
+    chance = random.Random(3)
+    lines = ["YCSB Client 0.17.0", "[OVERALL], RunTime(ms), 10000", "[OVERALL], Throughput(ops/sec), 100.0"]
+    for op, number in (("READ", 700), ("UPDATE", 300)):
+        values = [min(int(chance.lognormvariate(1, 1)), 50) for _ in range(number)]
+        lines += [f"[{op}], Operations, {number}", f"[{op}], AverageLatency(us), 3000.5", f"[{op}], Return=OK, {number}"]
+        lines += [f"[{op}], {ms}, {values.count(ms)}" for ms in range(50)] + [f"[{op}], >50, {values.count(50)}"]
+    return "\n".join(lines) + "\n"
+
+
+def memtier() -> str:
+    chance, stats = random.Random(4), {}
+    for name, number in (("Sets", 90), ("Gets", 900)):
+        values = [int(chance.lognormvariate(6, 1)) for _ in range(number)]
+        text = hdr.line("0", "1", {hdr.index_of(value, 3): values.count(value) for value in set(values)}, digits=3)
+        form = {"Compressed Histogram": text.rsplit(",", 1)[1].strip()}
+        stats[name] = {"Count": number, "Percentile Latencies": {"p50.00": 0.4, "Histogram log format": form}}
+    times = {"Start time": BEGAN * 1000, "Finish time": BEGAN * 1000 + 5000, "Total duration": 5000, "Time unit": "MILLISECONDS"}
+    return json.dumps({"run information": {"Threads": 4}, "ALL STATS": {"Runtime": times, **stats}}, indent=1) + "\n"
+
+
+def bpftrace() -> str:
+    chance, text = random.Random(5), ""
+    for at in range(8):
+        bins = "".join(f"[{1 << power}, {2 << power})".ljust(16) + f"{chance.randint(0, 99):9d} |@@\n" for power in range(1, 9))
+        text += f"06:20:{at:02d}\n@usecs:\n{bins}\n"
+    return text
+
+
+def bcc() -> str:
+    chance, text = random.Random(6), "Tracing block device I/O... Hit Ctrl-C to end.\n"
+    for at in range(8):
+        text += f"\n06:20:{at:02d}\n     usecs               : count     distribution\n"
+        edges = [(0, 1), *((1 << power, (2 << power) - 1) for power in range(1, 9))]
+        text += "".join(f"{low:10d} -> {high:<10d} : {chance.randint(1, 99):<8d} |**|\n" for low, high in edges)
+    return text
+
+
+def perf() -> str:
+    chance, lines = random.Random(7), []
+    for at in range(200):
+        for name, us, rest in (("issue", 0, "R 4096"), ("complete", chance.randint(100, 900), "R")):
+            stamp = f"{5000 + at // 100}.{at % 100 * 10_000 + us:06d}"
+            lines.append(f"fio 1 [000] {stamp}: block:block_rq_{name}: 8,0 {rest} () {8 * at} + 8 [0]\n")
+    return "".join(lines)
+
+
+def sampled() -> str:
+    lines = [json.loads(line) for line in (DATA / "histograms/ceph_perf_histogram_synthetic.ndjson").read_text().splitlines()]
+    word = {"host": "h1", "command": "ceph daemon osd.3 perf histogram dump"}
+    return "".join(
+        json.dumps({"sampled_at": BEGAN + at, "record": "poll", **word, "status": 0, "said": line["dump"]}, separators=(",", ":"))
+        + "\n"
+        for at, line in enumerate(lines)
+    )
+
 
 FORMATS: Mapping[str, Recorded] = {
-    "fio histogram log, with fio's JSON": Recorded("fio/stall-burst/a_clat_hist.1.log", ("fio/stall-burst/a.json",), whole=True),
-    "fio histogram log alone": Recorded("fio/stall-burst/a_clat_hist.1.log"),
-    "fio raw log, with fio's JSON": Recorded("raw/offset/a_clat.1.log", ("raw/offset/a.json",), whole=True),
-    "fio json+": Recorded("fio/coarse-6/a.json", whole=True),
-    "HdrHistogram log": Recorded("hdr/1.2.1-2-digits.hlog", unit_ns=1000),
-    "YCSB raw": Recorded("raw/ycsb/raw.csv"),
-    "pgbench log": Recorded("histograms/pgbench15_plain.log", name="pgbench_log.1"),
-    "OpenTelemetry, delta": Recorded("histograms/otlp_delta.jsonl"),
-    "OpenTelemetry, cumulative": Recorded("histograms/otlp_cumulative.jsonl"),
-    "Prometheus, classic (dump)": Recorded("histograms/prom242_tsdb_dump_classic.txt"),
-    "Prometheus, native (API)": Recorded("histograms/prom242_native_range_vector.json"),
-    "Ceph perf histogram": Recorded("histograms/ceph_perf_histogram_synthetic.ndjson"),
-    "cockroach workload": Recorded("histograms/hdr_snapshot_ticks.ndjson"),
-    "asbench": Recorded("histograms/asbench_histogram.txt"),
-    "sysbench --histogram": Recorded("histograms/sysbench1020_histogram.txt", preset="sysbench"),
-    "Redis LATENCY HISTOGRAM": Recorded("histograms/redis70_latency_histogram.ndjson", preset="redis-latency"),
+    "fio histogram log, with fio's JSON": Recorded("fio/stall-burst/a_clat_hist.1.log", rules.total, ("fio/stall-burst/a.json",)),
+    "fio histogram log alone": Recorded("fio/coarse-6/a_clat_hist.1.log", rules.fio_rows),
+    "fio raw log, with fio's JSON": Recorded("raw/offset/a_clat.1.log", rules.total, ("raw/offset/a.json",)),
+    "fio raw log alone": Recorded("raw/offset/a_clat.1.log", rules.together(rules.columns(r"\d+(, \d+)+"), rules.again)),
+    "fio json+": Recorded("fio/coarse-6/a.json", rules.fio_json),
+    "fio log of means, with fio's JSON": Recorded(
+        "fio/means-100/a_clat.1.log", rules.nothing, ("fio/means-100/a.json", "fio/means-100/a_iops.1.log")
+    ),
+    "HdrHistogram log": Recorded("hdr/1.2.1-2-digits.hlog", rules.hdr_log, unit_ns=1000),
+    "HdrHistogram log with tags": Recorded("hdr/tagged.hlog", rules.hdr_log, unit_ns=1000),
+    "operation log": Recorded(
+        "x.csv", rules.together(rules.columns(r"\d+,[\d.]+,\w+", "start_ms"), rules.again), made=operations
+    ),
+    "smallfile": Recorded(
+        "rsptimes_00_h_create_1790000000.5.csv",
+        rules.together(rules.columns(r" *\w+, +[\d.]+, +[\d.]+"), rules.again),
+        made=smallfile,
+    ),
+    "YCSB raw": Recorded(
+        "raw/ycsb/raw.csv", rules.together(rules.columns(r"[\w-]+,\d+,\d+", r".* latency raw data:"), rules.again)
+    ),
+    "YCSB raw, with its summary": Recorded("raw/ycsb/stdout.txt", rules.ycsb_raw),
+    "YCSB histograms": Recorded("x.dat", rules.ycsb_histogram, made=ycsb_histogram),
+    "pgbench log": Recorded("histograms/pgbench15_plain.log", rules.pgbench, name="pgbench_log.1"),
+    "perf script": Recorded("x.txt", rules.perf, made=perf),
+    "Chrome trace": Recorded("traces/node.json.xz", rules.trace),
+    "OpenTelemetry, delta": Recorded("histograms/otlp_delta.jsonl", rules.of_documents(rules.otlp)),
+    "OpenTelemetry, cumulative": Recorded("histograms/otlp_cumulative.jsonl", rules.of_documents(rules.otlp)),
+    "Prometheus, classic (dump)": Recorded("histograms/prom242_tsdb_dump_classic.txt", rules.prometheus_dump),
+    "Prometheus, native (API)": Recorded("histograms/prom242_native_range_vector.json", rules.prometheus_native),
+    "Ceph perf histogram": Recorded("histograms/ceph_perf_histogram_synthetic.ndjson", rules.of_documents(rules.ceph)),
+    "cockroach workload": Recorded("histograms/hdr_snapshot_ticks.ndjson", rules.cockroach),
+    "asbench": Recorded("histograms/asbench_histogram.txt", rules.asbench),
+    "memtier": Recorded("x.json", rules.memtier, made=memtier),
+    "bpftrace": Recorded("x.txt", rules.chained(r"\[(\d+), (\d+)\) +\d+ \|"), made=bpftrace),
+    "bcc": Recorded("x.txt", rules.chained(r" +(\d+) -> (\d+) +: \d+ +\|"), made=bcc),
+    "sysbench --histogram": Recorded("histograms/sysbench1020_histogram.txt", rules.sysbench, preset="sysbench"),
+    "Redis LATENCY HISTOGRAM": Recorded(
+        "histograms/redis70_latency_histogram.ndjson", rules.of_documents(rules.redis), preset="redis-latency"
+    ),
+    "tailboard sample": Recorded("x.log", rules.of_documents(rules.polled_ceph), made=sampled),
 }
 
 
@@ -139,6 +244,8 @@ class Told:
 
 def content_of(recorded: Recorded) -> bytes:
     """Return the sound content of a file."""
+    if recorded.made is not None:
+        return recorded.made().encode()
     content = (DATA / recorded.path).read_bytes()
     return lzma.decompress(content) if recorded.path.endswith(".xz") else content
 
@@ -150,7 +257,9 @@ def told(recorded: Recorded, content: bytes) -> Told:
         folder.mkdir()
         for other in recorded.beside:
             shutil.copy(DATA / other, folder)
-        (folder / (recorded.name or Path(recorded.path).name)).write_bytes(content)
+        path = folder / (recorded.name or Path(recorded.path).name.removesuffix(".xz"))
+        path.write_bytes(content)
+        os.utime(path, (BEGAN + 3600, BEGAN + 3600))
         try:
             described = description_of(recorded.preset) if recorded.preset else None
             options = ReadOptions(run="r", recorded_unit_ns=recorded.unit_ns, description=described)
@@ -165,13 +274,15 @@ def told(recorded: Recorded, content: bytes) -> Told:
         return Told(answer.samples, frozenset(text.replace(place, "") for text in said))
 
 
-def outcome(before: Told, after: Told) -> str:
-    """Return how a trial ends."""
+def outcome(rule: Rule, content: bytes, before: Told, after: Told) -> str:
+    """Return how a trial ends, of which this is the damaged content."""
     if after.samples is None:
         return REFUSED
     if after.sentences - before.sentences:
         return TOLD
-    return SAME if after.samples == before.samples else NOT_SEEN
+    if after.samples == before.samples:
+        return SAME
+    return SILENT if any(rule(content)) else NOT_SEEN
 
 
 def trials(name: str, kind: str, places: int = PLACES) -> Counter[str]:
@@ -183,7 +294,8 @@ def trials(name: str, kind: str, places: int = PLACES) -> Counter[str]:
     ends: Counter[str] = Counter()
     for _ in range(1 if kind == "line ends of Windows" else places):
         at = chance.randrange(len(content) // 20, len(content) * 19 // 20)
-        ends[outcome(before, told(recorded, DAMAGE[kind](content, at)))] += 1
+        damaged = DAMAGE[kind](content, at)
+        ends[outcome(recorded.rule, damaged, before, told(recorded, damaged))] += 1
     return ends
 
 

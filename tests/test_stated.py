@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.coverage import MORE, Caveat, Missing
+from ingest.core.coverage import FEWER, MORE, Caveat, Missing
 from ingest.core.errors import InputError
 from ingest.core.labels import MIXED
 from ingest.core.quantiles import parse_percentiles
-from ingest.core.stated import FEWER, WITHOUT_LOG, Counted, Stated, balances, disagreements, stored_disagreements
+from ingest.core.stated import WITHOUT_LOG, Counted, Stated, balances, disagreements, stored_disagreements
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question

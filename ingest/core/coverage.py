@@ -86,7 +86,7 @@ UNKNOWN = -1  # as the number of samples
 ANY_TIME = (-INT64_MAX, INT64_MAX)
 ONLY_IN_ROWS = ("op", "kind")
 ABSENT_CLIENT, EMPTY_LOG = "client-without-logs", "log-without-rows"
-MORE = "more-than-counted"
+FEWER, MORE = "short-log", "more-than-counted"
 AGAIN, ALL_LOGS = "copy the log again", "keep the logs of all jobs in one folder"
 SEE_INSPECT = "tailboard inspect shows more"
 OF_LOG = ("host", "volume", "job", "process")
@@ -377,7 +377,7 @@ BY_KIND = "--by kind shows them, too"
 OTHER_KIND = "other-kind"
 JOB = ("host", "volume", "job")
 KINDS_PLAIN_NAMES = ("name", "from_ns", "to_ns")
-KINDS, HELD, STATED = "kinds", "held", "stated"  # of the account of a stored source
+KINDS, HELD, STATED, STRETCHES = "kinds", "held", "stated", "stretches"  # of the account of a stored source
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -15,17 +15,23 @@ folder, wherever that lies: copies in folders of two hosts are two entries, and 
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from ingest.core.coverage import AGAIN, ALL_LOGS, HELD, MORE, SEE_INSPECT, STATED, Caveat, Missing
+import numpy as np
+
+from ingest.core.coverage import AGAIN, ALL_LOGS, FEWER, HELD, MORE, SEE_INSPECT, STATED, Caveat, Missing
 from ingest.core.errors import listed
 from ingest.core.labels import MIXED
 from ingest.core.values import Value
 
-FEWER, WITHOUT_LOG = "short-log", "jobs-without-log"
+IN_BOTH, GIVE_ONE = "in-two-files", "give the one that holds all of them"
+WITHOUT_LOG = "jobs-without-log"
 LOG_ALL = "have every job log: write_hist_log in front of the first --name, or tailboard wrap-fio"
 STATED_NAMES = ("op", "count", "low_ns", "high_ns", "from_ns", "to_ns", "path", "name", "held")
 
@@ -192,6 +198,22 @@ def disagreements(sources: Iterable[Counted]) -> Iterator[Missing]:
             if left > 0 and all(entry.count is not None for entry in of_op):
                 extremes = min(entry.low_ns for entry in entries), max(entry.high_ns for entry in entries)
                 yield _missing(entries, left, *extremes, _fewer(balance, op, stated, held))
+
+
+def in_both(sources: Iterable[Iterable[Mapping[str, Any]]]) -> list[Caveat]:
+    """Return which files of a run hold operations that an earlier one holds, too, by the `stretches` of their accounts.
+
+    Each file keeps one in `every` sums of its stretches of operations, chosen by their value: the same in each file.
+    """
+    met: dict[int, Mapping[str, Any]] = {}
+    found: Counter[tuple[str, str]] = Counter()
+    for entry in sorted(chain.from_iterable(sources), key=itemgetter("path")):
+        for value in np.frombuffer(b64decode(entry["sums"]), "<u8").tolist():
+            other = met.setdefault(value, entry)
+            if other["path"] != entry["path"]:
+                found[entry["path"], other["path"]] += max(entry["every"], other["every"])
+    sentence = "about {:,} of its operations are in {} as well, with the same times and latencies: they are counted twice"
+    return [Caveat(IN_BOTH, path, sentence.format(number, other), GIVE_ONE) for (path, other), number in found.items()]
 
 
 def _missing(entries: Sequence[Stated], count: int | None, low_ns: int, high_ns: int | None, caveat: Caveat) -> Missing:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ingest.core.breaths import StoredBreaths
-from ingest.core.coverage import KINDS, WIDTHS, Caveat
+from ingest.core.coverage import KINDS, STRETCHES, WIDTHS, Caveat
 from ingest.core.documents import Whole, check_storable
 from ingest.core.errors import CapacityError, InputError, StoreError, TailboardError, as_text
 from ingest.core.events import Events
@@ -22,7 +22,7 @@ from ingest.core.intervals import total as sum_of
 from ingest.core.labels import IN_FLIGHT, Series, in_flight_kind
 from ingest.core.offsets import Stored, is_offsets
 from ingest.core.pool import fork_map
-from ingest.core.stated import stored_disagreements
+from ingest.core.stated import in_both, stored_disagreements
 from ingest.load.aggregation import LogAggregation, Part, account_of, check_claims
 from ingest.load.plan import LoadOptions, Plan, plans
 from ingest.read import offset_sources, once, read
@@ -222,6 +222,7 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
     packer.take(handed)
     unlike = stored_disagreements(plan.record.run, (*plan.others, *kept))
     account.lacks.update(dict.fromkeys(entry.caveat for entry in unlike))
+    account.lacks.update(dict.fromkeys(in_both(of.get(STRETCHES, {}).values() for of in (*plan.others, *kept))))
     early = EarlyStory(store.foreseen(plan.record))
     store.finish_run(plan.record)
     account.caveats += write_findings(store, plan.record.run, early)

@@ -53,7 +53,7 @@ from ingest.read.placement import discover
 from ingest.read.sources import Found, ReadOptions, Source
 
 if TYPE_CHECKING:
-    from ingest.core.coverage import Missing, WholeRun
+    from ingest.core.coverage import Caveat, Missing, WholeRun
     from ingest.query.episodes import Episode
     from ingest.query.percentiles import Wanted
     from ingest.query.table import Table
@@ -202,7 +202,9 @@ class Files:
         `apart` is said of sources that are left out.
         """
         undated = undated_runs(sources)
-        caveats = caveats_asked(self.found.caveats, map(row_width, self.found.sources), question, self.found.labels)
+        widths = map(row_width, self.found.sources)
+        known = (*self.found.caveats, *self._in_both(sources))
+        caveats = caveats_asked(known, widths, question, self.found.labels)
         files = [source.context.series for source in self.choice(question, every_kind=True)[0]]
         # Also of files that were not read, as theirs is another kind.
         before = series_before_reading(files, question, self.found.labels)
@@ -234,6 +236,17 @@ class Files:
             apart=apart,
             notes=beside_entries(sources, replace(self.found, caveats=caveats)),
         )
+
+    def _in_both(self, sources: Sequence[Source]) -> Iterator[Caveat]:
+        """Yield which files that were read hold the same operations as others of their run."""
+        by_run: dict[str, list[list[dict[str, Any]]]] = {}
+        for source in sources:
+            by_run.setdefault(source.context.series.run, []).append(source.context.account.stretches)
+        if any(any(of_run) for of_run in by_run.values()):
+            from ingest.core.stated import in_both  # most calls read no single operations
+
+            for of_run in by_run.values():
+                yield from in_both(of_run)
 
     def _disagreements(self, sources: Sequence[Source]) -> list[Missing]:
         """Return what the files that were read hold fewer or more samples of than their tools state."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ingest.core.coverage import HELD, STATED, Caveat, Missing
+from ingest.core.coverage import HELD, STATED, STRETCHES, Caveat, Missing
 from ingest.core.errors import InputError
 from ingest.core.intervals import Histogram
 
@@ -43,8 +43,9 @@ class Account:
     plain values (see `whole_runs`), `schedule` what it shows of when requests were due (see `read/schedule.py`). `missing` are
     samples that completed and that the source does not hold, `cut_short` why its file ended early, `caveats` what holds for
     its run as a whole. `stated` is what its tool counts of it, and of jobs that have no source; of what is held against that
-    `totals` are kept as counts. `stored` are samples of all rows that went into documents, None where none are made: more than
-    `samples` where rows of further kinds are derived from those of the file (response and wait time, corrected data).
+    `totals` are kept as counts. `stretches` are what single operations of other files are held against. `stored` are samples of
+    all rows that went into documents, None where none are made: more than `samples` where rows of further kinds are derived from
+    those of the file (response and wait time, corrected data).
     """
 
     path: str = ""
@@ -70,6 +71,7 @@ class Account:
     cut_short: str = ""
     caveats: list[Caveat] = field(default_factory=list)
     stated: list[Stated] = field(default_factory=list)
+    stretches: list[dict[str, Any]] = field(default_factory=list)
     stored: int | None = None
     _lines: list[int] = field(default_factory=list)
 
@@ -181,7 +183,7 @@ class Account:
             # By their number, since a server takes a list of objects for one with lists.
             **{
                 name: {str(number): entry for number, entry in enumerate(entries, 1)}
-                for name in ("whole_runs", "whole_rows")
+                for name in ("whole_runs", "whole_rows", STRETCHES)
                 if (entries := getattr(self, name))
             },
         }

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.core.coverage import SEE_INSPECT, Caveat, Missing, RowWidth, labels_of
+from ingest.core.coverage import AGAIN, FEWER, MORE, SEE_INSPECT, Caveat, Missing, RowWidth, labels_of
 from ingest.core.errors import as_text
 from ingest.core.grid import stored_step
 from ingest.core.intervals import Intervals
@@ -38,6 +38,20 @@ def refused(run: str, labels: Mapping[str, str], path: Path, reason: str) -> Mis
 def unreadable(source: Source, reason: str) -> Missing:
     """Return the missing samples of a source that could not be read as its format."""
     return refused(source.context.series.run, _source_labels(source), source.path, reason)
+
+
+def unlike_total(labels: Mapping[str, str], path: str, tool: str, stated: int, held: int, rejected: int = 0) -> Missing:
+    """Return what a source lacks, or has too much of, where its tool counts `stated` samples and `held` are there.
+
+    Of those that lack, `rejected` are known to be missing already.
+    """
+    lost = stated - held - rejected
+    sentence = f"{tool} counts {stated:,} operations, "
+    if lost > 0:
+        sentence += f"of which {held:,} are here: {lost:,} are in no line"
+        return Missing(labels, None, None, lost, 0, None, Caveat(FEWER, path, sentence, AGAIN))
+    sentence += f"and {held:,} are here: counted twice?"
+    return Missing(labels, None, None, None, 0, None, Caveat(MORE, path, sentence, SEE_INSPECT))
 
 
 def followed(source: Source, rows: Iterator[Intervals[Series]]) -> Iterator[Intervals[Series]]:

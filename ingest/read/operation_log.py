@@ -415,7 +415,9 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     if not count:
         return
     start, end, labels = (np.frombuffer(column, np.int64) for column in (taken.start, taken.end, taken.labels))
-    Repeats(context.account).add(end, end - start, labels, list(taken.table))
+    repeats = Repeats(context.account)
+    repeats.add(end, end - start, labels, list(taken.table))
+    repeats.finish()
     rate = Fraction(context.options[RATE]) if RATE in context.options else None
     due: Int | None = None
     if columns.due is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -85,10 +87,12 @@ def newest_ns(chunks: Iterable[Events]) -> int:
 #
 # Each stretch of some operations has a sum of hashes. It is the same again only where time goes back to the same moments, as
 # many are met in it. Of long files some of the sums are kept, chosen by their own value, so that a long repetition is still met.
+# Fewer of them, of stretches whose latencies are of many values, stay in the account: other files of a run are held against them.
 
 
-STRETCH, MOMENTS_IN_IT = 32, 4
+STRETCH, MOMENTS_IN_IT, VALUES_IN_IT = 32, 4, 12
 MOST_SUMS = 1 << 13
+MOST_KEPT = 1 << 8
 AT_ONCE = 1 << 15
 MIXED = tuple(np.array(number, np.uint64) for number in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xFF51AFD7ED558CCD))
 INVERSE = np.array(pow(int(MIXED[0]), -1, 1 << 64), np.uint64)
@@ -96,19 +100,24 @@ REPEATED = "operations repeat earlier ones in a row, with the same times and lat
 
 
 class Repeats:
-    """Takes the operations of one file in their order, and notes in the account where a stretch of them comes again."""
+    """Takes the operations of one file in their order, and notes in the account where a stretch of them comes again.
+
+    What other files are held against is in the account after `finish`.
+    """
 
     def __init__(self, account: Account) -> None:
         self._account = account
         self._met: set[int] = set()
-        self._every = 1
+        self._every = self._every_kept = 1
+        self._kept: Any = np.empty(0, np.uint64)
         self._rest: tuple[Any, Int, Int] = np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64)
         self._powers: tuple[Any, ...] = (np.empty(0, np.uint64),) * 2
         self.found = False
 
     def add(self, end_ns: Int, latency_ns: Int, series: Int, table: Sequence[object]) -> None:
         """Take the next operations: `series` are places in a table of labels."""
-        hashes = np.array([hash(entry) for entry in table], np.int64).astype(np.uint64)
+        labels = (f"{getattr(entry, 'op', entry)} {getattr(entry, 'kind', '')}" for entry in table)  # the same in each file
+        hashes = np.array([crc32(label.encode("utf-8", "surrogateescape")) for label in labels], np.uint64)
         for first in range(0, len(end_ns), AT_ONCE):
             part = slice(first, first + AT_ONCE)
             if not self.found:
@@ -136,6 +145,7 @@ class Repeats:
             return
         for moments in (np.append(0, np.cumsum(np.diff(time, prepend=time[0]) != 0)) for time in times):
             at = at[moments[at + STRETCH] - moments[at + 1] >= MOMENTS_IN_IT - 1]
+        self._keep(sums, at, times[0] - times[1])
         for value in sums[at].tolist():
             if value % self._every:
                 continue
@@ -148,6 +158,25 @@ class Repeats:
                 self._every *= 2
                 self._met = {kept for kept in self._met if kept % self._every == 0}
 
+    def _keep(self, sums: Any, at: Int, latency_ns: Int) -> None:
+        """Keep sums of stretches that no other operations can have by chance."""
+        while np.count_nonzero(sums[at] % np.uint64(self._every_kept) == 0) > 4 * MOST_KEPT:
+            self._every_kept *= 2
+        at = at[sums[at] % np.uint64(self._every_kept) == 0]
+        if len(at):
+            values = np.sort(latency_ns[at[:, None] + np.arange(STRETCH)], axis=1)
+            at = at[np.count_nonzero(np.diff(values, axis=1), axis=1) >= VALUES_IN_IT - 1]
+            self._kept = np.union1d(self._kept, sums[at])
+        while len(self._kept) > MOST_KEPT or (self._kept % np.uint64(self._every_kept)).any():
+            self._every_kept *= 2 if len(self._kept) > MOST_KEPT else 1
+            self._kept = self._kept[self._kept % np.uint64(self._every_kept) == 0]
+
+    def finish(self) -> None:
+        """Put what other files are held against into the account."""
+        if len(self._kept):
+            sums = b64encode(self._kept.astype("<u8").tobytes()).decode()
+            self._account.stretches.append({"path": self._account.path, "every": self._every_kept, "sums": sums})
+
 
 def repeats_noted(chunks: Iterable[Events], account: Account) -> Iterator[Events]:
     """Yield the chunks; a part of them that comes again is noted in the account."""
@@ -155,6 +184,7 @@ def repeats_noted(chunks: Iterable[Events], account: Account) -> Iterator[Events
     for chunk in chunks:
         repeats.add(chunk.end_ns, chunk.latency_ns, chunk.series.astype(np.int64), chunk.table)
         yield chunk
+    repeats.finish()
 
 
 # Events -> intervals: histograms by window, with exact minimum, maximum and sum, bounded in memory.

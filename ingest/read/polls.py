@@ -117,7 +117,6 @@ class Polls:
         self._context = context
         self.every_ns = 0
         self._held: dict[Series, list[Poll]] = {}
-        self._resets = 0
         self._lost_ones: list[Lost] = []
         self._told: set[int] = set()
 
@@ -168,9 +167,6 @@ class Polls:
             totals, alone = [poll for poll in polls if poll.total], [poll for poll in polls if not poll.total]
             for poll in self._apart([*self._differences(totals, every), *self._begun(alone, every)]):
                 by_layout.setdefault(poll.layout, []).append(poll)
-        if self._resets:
-            times = counted(self._resets, "time", "times")
-            self._context.account.note(f"counters were set to zero {times}: what was counted just before is lost")
         for lost in self._lost_ones[:MOST_LOST]:
             self._keep(lost)
         if len(self._lost_ones) > MOST_LOST:
@@ -317,7 +313,6 @@ class Polls:
 
     def _lost(self, before: Poll, poll: Poll) -> None:
         """Keep that samples were lost where counting began anew."""
-        self._resets += 1
         sentence = "the tool began to count anew: what it had counted since the poll before is lost"
         caveat = Caveat("counter-reset", self._context.account.path, sentence, "poll more often")
         offset = self._context.offset_ns

@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ingest.core.coverage import ANY_TIME, KINDS, OF_LOG, WIDTHS, Caveat, KindsRecorded, Missing, RowWidth, is_held, without_kind
+from ingest.core.coverage import (
+    ANY_TIME,
+    KINDS,
+    OF_LOG,
+    STRETCHES,
+    WIDTHS,
+    Caveat,
+    KindsRecorded,
+    Missing,
+    RowWidth,
+    is_held,
+    without_kind,
+)
 from ingest.core.errors import StoreError, UsageError, counted, listed, plural
 from ingest.core.intervals import Bool, Intervals
-from ingest.core.stated import stored_disagreements
+from ingest.core.stated import in_both, stored_disagreements
 from ingest.query.coverage import Lack, cut_at, missing_from, of_kinds, stored_entries
 from ingest.query.question import Question, range_in
 from ingest.store.records import CLUSTER, SINCE, WATCHED, WHOLE_RUN, RunRecord
@@ -115,7 +127,8 @@ def brings(identities: Iterable[str], accounts: Iterable[Account]) -> bool:
 def caveats_in(accounts: Mapping[str, Iterable[Account]], runs: Iterable[str]) -> tuple[Caveat, ...]:
     """Return the caveats of runs, each once."""
     caveats = [caveat for run in runs for account in accounts.get(run, ()) for caveat in account.get("caveats", {}).values()]
-    return tuple(dict.fromkeys(map(Caveat.from_dict, caveats)))
+    both = (entry for run in runs for entry in in_both(account.get(STRETCHES, {}).values() for account in accounts.get(run, ())))
+    return tuple(dict.fromkeys((*map(Caveat.from_dict, caveats), *both)))
 
 
 def complete_rollups(windows: Intervals[RollupKey], step_ns: int, missing: tuple[Lack, ...]) -> Bool:

@@ -23,6 +23,7 @@ from ingest.core.quantiles import STORED, parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
+from ingest.query.story.story import story
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
 from ingest.store.rollups import LOWS
@@ -266,7 +267,7 @@ PAIRS = [(kind, *pair) for kind, formats in KINDS.items() for pair in itertools.
 
 
 @pytest.mark.parametrize(("kind", "one", "other"), PAIRS, ids=lambda name: name)
-def test_every_pair_of_bins_is_answered_by_ranks(kind: str, one: str, other: str, tmp_path: Path) -> None:
+def test_n7_every_pair_of_bins_is_answered_by_ranks(kind: str, one: str, other: str, tmp_path: Path) -> None:
     case = made(PAIRS.index((kind, one, other)), (one, other), kind)
     files = Files([case.write(tmp_path / "run")], ReadOptions(run="r"), jobs=1)
     for by, step in QUESTIONS[:3]:
@@ -386,7 +387,7 @@ def test_a_server_of_version_6_takes_rollups_without_lower_ends_until_it_is_set_
 @pytest.mark.parametrize(
     ("threshold", "status"), [("5ms", 1), ("12ms", 5), ("60ms", 0)], ids=["below all", "within a bin", "above all"]
 )
-def test_check_judges_by_both_ends_or_cannot_tell(threshold: str, status: int, tmp_path: Path, capsys) -> None:
+def test_n7_check_judges_by_both_ends_or_cannot_tell(threshold: str, status: int, tmp_path: Path, capsys) -> None:
     """Of p50 of HdrHistogram beside OpenTelemetry's default bounds, 12 ms: check said met of any threshold."""
     folder, sla = steady(tmp_path / "run", 12), tmp_path / "sla.yml"
     sla.write_text(f"objectives:\n  - {{name: p50, percentile: 50, threshold: {threshold}, window: 1s}}\n")
@@ -403,7 +404,7 @@ def test_a_percentile_in_an_open_bin_below_the_threshold_is_not_met(tmp_path: Pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("middle", "status"), [(60, 1), (12.001, 0)], ids=["five times", "the same"])
-def test_compare_sees_what_bins_leave_certain(middle: float, status: int, tmp_path: Path) -> None:
+def test_n7_compare_sees_what_bins_leave_certain(middle: float, status: int, tmp_path: Path) -> None:
     folders = steady(tmp_path / "good", 12), steady(tmp_path / "bad", middle)
     asked = ["compare", "--baseline", "good", "--run", "bad", *map(str, folders), "-p", "50,99", "--fail-above", "1.5"]
     assert command(asked) == status
@@ -424,7 +425,7 @@ def test_a_page_says_that_percentiles_over_unlike_bins_are_the_highest(
         assert "are ranges where these leave one" not in page
 
 
-def test_an_empty_open_bin_cuts_no_tail_of_another(tmp_path: Path) -> None:
+def test_n7_an_empty_open_bin_cuts_no_tail_of_another(tmp_path: Path) -> None:
     """Two hosts with unlike bounds: the last of one, which holds nothing, made 4 ms of 32 ms."""
     fast, slow = [1, 2, 4], [1, 2, 4, 8, 16, 32]
     for host, bounds, values in (("fast", fast, [900_000] * 50), ("slow", slow, [30 * MS] * 5 + [900_000] * 45)):
@@ -451,3 +452,14 @@ def test_rollups_of_an_earlier_version_in_common_bins_are_not_read(tmp_path: Pat
         with open_store(ground.url) as origin:
             assert csv(origin.answer(question)) == expected
             assert origin.answer(question).answered_from == "documents"
+
+
+@pytest.mark.parametrize(
+    "names", [("hdr 3", "otel"), ("otel", "otel", "hdr 3"), ("hdr 3", "prometheus"), ("hdr 1", "hdr 3", "otel")]
+)
+@pytest.mark.parametrize("middle_ms", [4.9, 7, 10, 24, 101])
+def test_n7_a_quiet_cluster_of_unlike_bins_tells_nothing(middle_ms: float, names: Sequence[str], tmp_path: Path) -> None:
+    """Wide bins beside fine ones were places where latencies gather: all in 5 to 10 ms at 7.50 ms, all in 10 to 25 at 17.4."""
+    files = Files([steady(tmp_path / "run", middle_ms, names)], ReadOptions(run="r"), jobs=1)
+    told = story(files, Question())
+    assert not told.findings and not any("gather" in text for text in told.caveats)

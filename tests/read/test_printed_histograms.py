@@ -200,7 +200,7 @@ def test_stacks_as_keys_and_bins_without_a_name(tmp_path: Path) -> None:
     assert (series.tag, sum(bins.values())) == ("@usecs[blk_account_io_start+1;submit_bio+115]", 562)
     nameless = "06:20:01\n" + hist_text("@usecs", {3: 5}) + hist_text("@us\0ecs", {3: 5})
     found, account = rows(written(tmp_path / "b.txt", nameless))
-    assert len(found) == 1 and account.rejected == {"bins without the name of their map": 1} and len(account.missing) == 1
+    assert len(found) == 1 and account.rejected == {prints.NO_BIN: 2} and len(account.missing) == 1
 
 
 def test_a_point_in_time_has_no_rate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,9 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
 from ingest.read.operations import REPEATED
 from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from tests.read.test_rejected_lines import ENDS, HEADS, NAMES, SHAPES, START_MS, answer_of, lines_of
+from tests.store.grounds import grounds, loaded
 
 
 def varied(shape: str, chance: random.Random) -> list[str]:
@@ -117,3 +119,71 @@ def test_n13_a_whole_log_of_pgbench_is_no_sample(first: int, damaged: int, tmp_p
     (tmp_path / "pgbench_log.7").write_text("".join(lines))
     answer = Files([tmp_path], ReadOptions(run="r"), jobs=1).answer(Question(step="all"))
     assert {caveat.code for caveat in answer.caveats} == ({"rejected-rows"} if damaged else set())
+
+
+def answers_of(folder: Path, tmp_path: Path) -> list[Answer]:
+    """Return what files and both stores answer about a folder, loaded file by file."""
+    found = [Files([folder], ReadOptions(run="r"), jobs=1).answer(Question(step="all"))]
+    for name in ("sqlite", "double"):
+        with grounds(name, tmp_path) as ground:
+            for path in sorted(folder.iterdir()):
+                loaded(ground.url, [path], run="r")
+            with open_store(ground.url) as store:
+                found.append(store.answer(Question(step="all")))
+    return found
+
+
+def doubled(answers: list[Answer]) -> list[int]:
+    """Return how many operations are said to be in two files, the same by all origins."""
+    said = [[caveat.sentence for caveat in answer.caveats if caveat.code == "in-two-files"] for answer in answers]
+    numbers = [[int(text.split()[1].replace(",", "")) for text in sentences] for sentences in said]
+    assert all(of_one == numbers[0] for of_one in numbers)
+    return numbers[0]
+
+
+@pytest.mark.parametrize(("begin", "end"), [(0, 400), (100, 240), (200, 600), (390, 400)])
+@pytest.mark.parametrize("shape", ["operations", "pgbench", "smallfile", "ycsb", "fio raw"])
+def test_n13_operations_that_two_files_hold_are_said_with_their_number(shape: str, begin: int, end: int, tmp_path: Path) -> None:
+    """Of logs of 400 operations: all, a part of the middle, the second half with others behind it, ten."""
+    chance, folder = random.Random(begin), tmp_path / "logs"
+    folder.mkdir()
+    rows = [(at * 7, chance.randrange(1, 9_000_000)) for at in range(600)]
+    for number, part in enumerate((rows[:400], rows[begin:end])):
+        write_operations(folder, shape, number, part)
+    shared = max(min(end, 400) - begin, 0)
+    found = (
+        doubled(answers_of(folder, tmp_path))
+        if shape in ("operations", "pgbench") and begin
+        else doubled(answers_of(folder, tmp_path)[:1])
+    )
+    assert len(found) == (shared > 40) and all(0.7 * shared - 40 < number < 1.3 * shared + 40 for number in found)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("values", [1, 2, 3, 50, 10**6])
+@pytest.mark.parametrize("period", [1, 10, 1000])
+def test_n13_sound_logs_of_two_hosts_hold_nothing_of_each_other(period: int, values: int, seed: int, tmp_path: Path) -> None:
+    """Also where requests are due at the same times, and latencies are of few values: no number can tell them from copies."""
+    chance = random.Random(seed)
+    for number in range(3):
+        rows = [(at // 5 * 5 * period, 1000 * chance.randrange(1, values + 1)) for at in range(1500)]
+        write_operations(tmp_path, "operations", number, rows)
+    assert doubled([Files([tmp_path], ReadOptions(run="r"), jobs=1).answer(Question(step="all"))]) == []
+
+
+def write_operations(folder: Path, shape: str, number: int, rows: list[tuple[int, int]]) -> None:
+    """Write a file of operations: ms since the start, ns."""
+    lines = {
+        "operations": [f"{START_MS + at},{ns / 10**6},read\n" for at, ns in rows],
+        "pgbench": [
+            f"{number} {place} {ns // 1000} 0 {(START_MS + at) // 1000} {(START_MS + at) % 1000 * 1000}\n"
+            for place, (at, ns) in enumerate(rows, 1)
+        ],
+        "smallfile": [f"read, {at / 1000:.6f}, {ns / 10**9:.9f}\n" for at, ns in rows],
+        "ycsb": [f"READ,{START_MS + at},{ns // 1000}\n" for at, ns in rows],
+        "fio raw": [f"{START_MS + at}, {ns}, 0, 4096, 0\n" for at, ns in rows],
+    }[shape]
+    names = {"pgbench": f"pgbench_log.{number}", "fio raw": f"a_clat.{number + 1}.log"}
+    names["smallfile"] = f"rsptimes_0{number}_c7_read_{START_MS // 1000}.0000.csv"
+    head = HEADS["ycsb"] if shape == "ycsb" else HEADS["operations"] if shape == "operations" else ""
+    (folder / names.get(shape, f"x{number}.log")).write_text(head + "".join(lines))

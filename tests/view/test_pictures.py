@@ -116,6 +116,16 @@ def test_times_are_as_they_were_asked(files, clock):
     assert ("UTC, 2026-11-20" in svg) == (clock == "utc") or clock == "local"
 
 
+def test_n20_a_picture_without_a_clock_begins_at_0(fio, tmp_path):
+    """The start of an axis at 0 was taken for none: all windows lay on its right edge, and it had no ticks."""
+    path = tmp_path / "a_clat_hist.1.log"
+    path.write_bytes((fio / "coarse-6" / path.name).read_bytes())  # without fio's JSON
+    answer = Files([path], jobs=1).answer(Question(step=SECOND))
+    svg = svg_of(pictures.percentiles_picture(answer, parse_percentiles("99"), "elapsed"))
+    widths = [float(width) for width in re.findall(r'd="M[-.0-9e]+,[-.0-9e]+h([-.0-9e]+)v14', svg)]
+    assert widths and min(widths) > 100 and ">0 s<" in svg and ">1 s<" in svg
+
+
 def test_labels_are_text_in_a_picture():
     rows = [
         (series(label, label, run=HOSTILE[0]), at, {900 + code: 500}) for code, label in enumerate(HOSTILE) for at in range(3)
@@ -184,3 +194,11 @@ def test_one_window_and_odd_labels_on_a_terminal():
     told = shown(answer, width=80)
     assert "[red]x[/red]\\x1b" in told
     assert "\x1b" not in told
+
+
+def test_n19_a_latency_of_0_is_drawn_at_the_bottom_of_a_logarithmic_axis():
+    """It was drawn at the top: wait times of 0 looked like the slowest."""
+    answer = Made([(series(), 0, {0: 60, 900: 40})]).answer(Question(step=SECOND))
+    [line] = re.findall(r'd="M0,([^"]*L[^"]*)"', svg_of(pictures.distribution_picture(answer)))
+    heights = [float(point.split(",")[1]) for point in f"0,{line}".split("L")]
+    assert heights[0] == max(heights) > min(heights)

@@ -507,11 +507,16 @@ def places_of(ground: Ground, bins: Int, counts: Int) -> Places | None:
     if total < LEAST_COUNT or len(used) < 3:
         return None
     layout = ground.rows.layout
+    used = used[np.argsort(layout.middles_of(bins[used]), kind="stable")]
     logs = np.log(np.maximum(layout.middles_of(bins[used]).astype(np.float64), 1.0))
     weights = counts[used].astype(np.float64)
     grid = np.linspace(logs[0] - 3 * KERNEL, logs[-1] + 3 * KERNEL, POINTS)
-    gaps = np.diff(logs)
-    widths = np.maximum(np.minimum(np.append(gaps, gaps[-1]), np.append(gaps[0], gaps)), KERNEL)
+    widths = np.log(layout.upper[bins[used]] / np.maximum(layout.lower[bins[used]], 1.0))
+    for own in layout.member_bins:  # a bin is as wide as the way to the next of its own layout, whatever lies between
+        mine = np.flatnonzero(np.isin(bins[used], own))
+        gaps = np.diff(logs[mine], prepend=-np.inf, append=np.inf)
+        widths[mine] = np.where(len(mine) > 1, np.minimum(gaps[:-1], gaps[1:]), widths[mine])
+    widths = np.maximum(widths, KERNEL)
     density = _density(grid, logs, widths, weights)
     peaks, valleys = _kept(density, grid)
     peaks, valleys = _heavy(peaks, valleys, density, grid, logs, weights)

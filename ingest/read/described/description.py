@@ -21,6 +21,7 @@ Histograms of any tool, described by a few lines of YAML: `--input-format redis.
     edge: le                         # "[)", "(]", "[]" (whole units, both in the bin), or le: counts of all up to this edge
     edges: {first: 1031, times: 2, add: 1, bins: 21, unit: ns}    # or a list, where empty bins are left out or labels rounded
     count: calls                     # key or column
+    samples: calls                 # how many there are by the tool itself, held against the bins: a key; in text a pattern
     unit: us                         # or {from: key, usecs: us, msecs: ms}
     over_time: total                 # since a start, or interval; or {from: key, ...}
     every: 1s                        # how long an interval is, where only its end is known
@@ -211,7 +212,7 @@ FILE = "file"
 UNITS = {"ps": Fraction(1, 1000), **{name: Fraction(UNITS_NS[name]) for name in ("ns", "us", "ms", "s")}}
 KEYS = (
     *("histogram", "each", "bins", "bin", "lower", "upper", "value", "edge", "edges", "count", "unit", "over_time", "every"),
-    *("time", "labels", "where", "kind", "delimiter", "header"),
+    *("time", "labels", "where", "kind", "delimiter", "header", "samples"),
 )
 TIME_KEYS = ("at", "unit", "zone", "is", "start", "record", "length")
 RULE_KEYS = ("first", "times", "add", "bins", "unit", "are", "open", "list", "shown")  # shown: for people, see `names`
@@ -273,6 +274,7 @@ class HistogramDescription:
     kind: str = "service"
     delimiter: str = ","
     header: bool = True
+    samples: str = ""
 
     @property
     def text(self) -> str:
@@ -280,7 +282,7 @@ class HistogramDescription:
 
         Stores keep a digest of it: the names of `Chosen` and of its fields are a part of that.
         """
-        return "histogram " + repr([getattr(self, name) for name in self.__slots__ if name != "path"])
+        return "histogram " + repr([getattr(self, name) for name in self.__slots__ if name not in ("path", "samples")])
 
 
 def histogram_description(path: str, entries: Any) -> HistogramDescription:
@@ -288,7 +290,7 @@ def histogram_description(path: str, entries: Any) -> HistogramDescription:
     _known(entries, KEYS, "")
     shape = _one_of("histogram", entries.get("histogram"), SHAPES)
     told: dict[str, Any] = {
-        name: column_name(name, entries[name]) for name in ("each", "lower", "upper", "value") if name in entries
+        name: column_name(name, entries[name]) for name in ("each", "lower", "upper", "value", "samples") if name in entries
     }
     edges = told.keys() & {"lower", "upper", "value"}
     bins = told["bins"] = _one_of("bins", entries.get("bins", LIST), BINS)
@@ -301,6 +303,8 @@ def histogram_description(path: str, entries: Any) -> HistogramDescription:
     pattern = told["bin"] = entries.get("bin", "")
     check((shape == TEXT) == bool(pattern), "bin is the pattern of a line, for histogram: text")
     check(not pattern or _is_pattern(pattern), f"bin is no regular expression: {pattern!r}")
+    check(shape != CSV or "samples" not in told, "samples is a key of documents, or a pattern of a line of text")
+    check(shape != TEXT or _is_pattern(told.get("samples", "")), "samples is the pattern of a number of samples, in text")
     check("unit" in entries, "unit is missing: ps, ns, us, ms or s")
     told["labels"], told["fixed"] = labels_in(entries.get("labels", {}))
     delimiter, header = told["delimiter"], told["header"] = entries.get("delimiter", ","), entries.get("header", True)

@@ -18,6 +18,7 @@ from itertools import chain, islice, pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
+from ingest.core.coverage import labels_of
 from ingest.core.errors import InputError, TailboardError
 from ingest.core.labels import Series
 from ingest.core.units import iso_ns
@@ -42,6 +43,7 @@ from ingest.read.described.description import (
 )
 from ingest.read.described.table import LOOKED_AT, WHITESPACE, fields, usual_width
 from ingest.read.format_names import DESCRIBED_HISTOGRAMS
+from ingest.read.missing import unlike_total
 from ingest.read.polls import OPEN, FileBin, FileHistogram, Lost, Polls, WrongError, count, in_bins, lines_of, objects_of, polled
 from ingest.read.sample_file import Answer, SampleFile, is_sample_file, seconds
 from ingest.read.text import CUT_OFF, changed_ns, decimal_of
@@ -194,6 +196,7 @@ def stamp_ns(value: Any, unit: str, zone: str) -> int:
 
 
 NO_UNIT = "a unit that the description does not have"
+NO_SUM = "its bins do not add up to the number of samples beside them"
 NO_TEMPORALITY = "nothing says whether it counts an interval or since a start"
 MOST_DOCUMENT = 1 << 28
 
@@ -230,8 +233,13 @@ class Reading:
     def histograms(self) -> Iterator[FileHistogram]:
         """Yield the histograms of the file."""
         shape = self.description.shape
-        if shape in (CSV, TEXT):
-            yield from self._of_rows(self._table() if shape == CSV else self._text())
+        if shape == CSV:
+            yield from self._of_rows(self._table())
+            return
+        if shape == TEXT:
+            found = list(self._of_rows(self._text()))
+            self._hold_against_total(found)
+            yield from found
             return
         for line, document in self._documents():
             yield from self.of_document(line, document)
@@ -243,13 +251,21 @@ class Reading:
             if record and isinstance(document, dict) and _fits(Place(document), record):
                 self.newest = Place(document)
                 return
-            found = list(places(document, self.description.each))
+            found = [*places(document, self.description.each), *self._not_there(document)]
         except RecursionError:
             self.context.account.reject("nested too deeply", [line])
             return
         for place in found:
-            if isinstance(place.value, (dict, list)):
-                yield from self._kept(line, place, lambda place=place: self._listed(place))
+            if place.value is MISSING or isinstance(place.value, (dict, list)):
+                yield from self._kept(line, place, lambda place=place: self._counted(place))
+
+    def _not_there(self, document: Any) -> Iterator[Place]:
+        """Yield the places where the tool says how many samples there are, and the histogram itself is not there."""
+        above, _, last = self.description.each.rpartition(".")
+        if self.description.samples and above and last[0] not in "*{":
+            for place in places(document, above):
+                if inner(place.value, last) is MISSING and place.found(self.description.samples) is not MISSING:
+                    yield Place(MISSING, place, place.labels)
 
     def _lines(self) -> Iterator[tuple[int, bytes, bool]]:
         """Yield the lines of the file, or of the answer."""
@@ -269,7 +285,7 @@ class Reading:
             if taken := bins():
                 yield self._found(line, place, taken)
         except WrongError as error:
-            lost = Lost(self.context.series)
+            lost = Lost(self._series(place))
             with suppress(WrongError):  # its time, where that can be read
                 start, end = self._times(place)
                 lost = lost._replace(start_ns=start, end_ns=end, total=self._is_total(place))
@@ -370,6 +386,25 @@ class Reading:
             entries = [{role: edge, "count": number} for edge, number in zip_longest(edges, numbers)]
         return self._upwards([self._bin(place, entry, plain=description.bins != LIST) for entry in entries])
 
+    def _counted(self, place: Place) -> list[FileBin]:
+        """Return the bins at a place; WrongError where the tool says of another number of samples beside them."""
+        bins, samples = self._listed(place), self.description.samples
+        said = place.found(samples) if samples else MISSING
+        if said is not MISSING and sum(one.count for one in bins) != count(said):
+            raise WrongError(NO_SUM)
+        return bins
+
+    def _hold_against_total(self, found: Sequence[FileHistogram]) -> None:
+        """Keep what the tool says of the samples of a text, and its bins do not hold, or hold beyond it."""
+        if not found or not self.description.samples:
+            return
+        said = (re.search(self.description.samples, line.decode("utf-8", "replace")) for _, line, _ in self._lines())
+        numbers = [int(match[1]) for match in said if match is not None]
+        held = sum(one.count for entry in found for one in entry.bins)
+        if numbers and sum(numbers) != held:
+            labels = labels_of(found[0].series)
+            self.context.account.lack(unlike_total(labels, self.context.account.path, "the tool itself", sum(numbers), held))
+
     def _bin(self, place: Place, entry: Mapping[str, Any], *, plain: bool = False) -> FileBin:
         """Return a bin; the keys of `plain` entries are the roles themselves."""
         description = self.description
@@ -417,7 +452,7 @@ class Reading:
             bins = [replace(entry, count=entry.count - below) for entry, below in zip(bins, counts, strict=False)]
         return bins
 
-    def _found(self, line: int, place: Place, bins: Sequence[FileBin]) -> FileHistogram:
+    def _series(self, place: Place) -> Series:
         description = self.description
         named = dict(place.labels)
         words = {label: named.get(label) or place.found(key) for label, key in description.labels.items()}
@@ -425,9 +460,11 @@ class Reading:
         known = {label: text for label, text in labels.items() if label in Series.__slots__ and label not in ("run", "segment")}
         base = self.context.series
         asked = "" if self.answer is None else self.answer.host
-        series = base.replaced(kind=description.kind, **{**known, "host": base.host or known.get("host", "") or asked})
+        return base.replaced(kind=description.kind, **{**known, "host": base.host or known.get("host", "") or asked})
+
+    def _found(self, line: int, place: Place, bins: Sequence[FileBin]) -> FileHistogram:
         start, end = self._times(place)
-        return FileHistogram(line, series, start, end, bins, self._is_total(place))
+        return FileHistogram(line, self._series(place), start, end, bins, self._is_total(place))
 
     def _times(self, place: Place) -> tuple[int | None, int]:
         """Return when counting began and ended, by the description."""

@@ -77,7 +77,7 @@ def read(path: Path, context: Context, held: Polls) -> None:
     ends: dict[str, int] = {}
     for number, line, ended in lines_of(path, context):
         text = line.decode("utf-8", "replace").rstrip("\r")
-        if not ended and BEGUN.match(text):
+        if not ended:
             context.account.reject(CUT_OFF, [number])
             continue
         if limit := LIMIT.match(text):
@@ -107,8 +107,6 @@ def read(path: Path, context: Context, held: Polls) -> None:
         found[buckets.rule].append(FileHistogram(number, series, start, end, bins, total=False))
     for rule, alike in found.items():
         in_bins(alike, HistogramDescription("", NDJSON, "", rule=rule, is_open=True), context, held)
-    if found:
-        context.account.note("its stamps are whole seconds: times of its windows are right to a second")
 
 
 def _told(limits: list[int]) -> _Buckets | None:

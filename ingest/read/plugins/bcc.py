@@ -22,8 +22,8 @@ from pathlib import Path
 from ingest.core.units import UNITS_NS
 from ingest.read.context import Context
 from ingest.read.format_names import BCC
-from ingest.read.plugins.prints import Print, Script, add, with_labels
-from ingest.read.polls import FileBin, Polls, lines_of, polled
+from ingest.read.plugins.prints import DAMAGED, NO_BIN, Print, Script, add, with_labels
+from ingest.read.polls import FileBin, Lost, Polls, lines_of, polled
 from ingest.read.text import CUT_OFF, changed_ns
 
 HEAD = re.compile(r"^\s+([nmu]?secs)\s+: count\s+distribution\s*$")
@@ -38,10 +38,10 @@ LABELS = {"disk": "volume", FLAGS: "op", "operation": "op", "ptr": "volume"}
 def read(path: Path, context: Context, held: Polls) -> None:
     """Add the histograms of a file to `held`."""
     script = Script(re.compile("Tracing "))
-    add(list(_prints(path, context, script)), script.stamps, changed_ns(path), context, held, total=False)
+    add(list(_prints(path, context, held, script)), script.stamps, changed_ns(path), context, held, total=False)
 
 
-def _prints(path: Path, context: Context, script: Script) -> Iterator[Print]:
+def _prints(path: Path, context: Context, held: Polls, script: Script) -> Iterator[Print]:
     """Yield what was printed, and collect the times: all counts were cleared at the time before, whatever was printed then."""
     labels: dict[str, str] = {}
     unit, begun, bins = 0, 0, list[FileBin]()
@@ -63,6 +63,8 @@ def _prints(path: Path, context: Context, script: Script) -> Iterator[Print]:
         if not ended:
             context.account.reject(CUT_OFF, [number])
             continue
+        if match or ((bins or unit) and DAMAGED.search(text)):
+            held.reject(NO_BIN, number, Lost(context.series))
         if bins or not text:
             yield from printed()
             bins, unit = [], 0

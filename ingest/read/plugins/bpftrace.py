@@ -24,7 +24,7 @@ from ingest.core.labels import Series
 from ingest.core.units import UNITS_NS
 from ingest.read.context import Context
 from ingest.read.format_names import BPFTRACE
-from ingest.read.plugins.prints import Print, Script, add, with_labels
+from ingest.read.plugins.prints import DAMAGED, NO_BIN, Print, Script, add, with_labels
 from ingest.read.polls import OPEN, FileBin, Lost, Polls, WrongError, count, documents_of, lines_of, polled, whole
 from ingest.read.text import CUT_OFF, changed_ns
 
@@ -76,6 +76,8 @@ def _of_text(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: P
         if match is not None and named is not None:
             bins.append((match[1], match[2] or "", match[3], match[4]))
             continue
+        if named is not None and DAMAGED.search(text) and ended:
+            held.reject(NO_BIN, number, Lost(context.series))
         if named is not None and bins:
             yield from _of_map(named[0], named[1], {named[2]: bins}, _text_bins, script, context, held)
         named, bins = None, []
@@ -92,7 +94,7 @@ def _of_text(lines: Sequence[tuple[int, bytes, bool]], context: Context, held: P
                 named = None if closing[2] else (opened[0], opened[1], ";".join(filter(None, opened[2])))
                 opened = None
         elif match is not None:
-            held.reject("bins without the name of their map", number, Lost(context.series))
+            held.reject(NO_BIN, number, Lost(context.series))
         elif script.takes(text):
             continue
         elif text.startswith("Lost "):

@@ -11,18 +11,22 @@ Source: HdrHistogram's hdr.go (Snapshot, Import), cockroach's histogram.Snapshot
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ingest.core.coverage import AGAIN, Caveat, Missing, labels_of
 from ingest.core.intervals import Int
 from ingest.core.layout import Layout, hdr_layout
-from ingest.core.units import iso_ns
+from ingest.core.units import UNITS_NS, iso_ns
 from ingest.read.context import Context
 from ingest.read.format_names import HDR_SNAPSHOTS
 from ingest.read.polls import Lost, Poll, Polls, WrongError, count, objects_of, polled, sparse, whole
+from ingest.read.sample_file import LOST
 
+GAP = "between two snapshots of an operation at least one is not there: what was counted then is missing"
 MOST_DIGITS, MOST_LOWEST = 5, 1 << 40
 
 
@@ -42,6 +46,19 @@ def read(path: Path, context: Context, held: Polls) -> None:
             held.add(Poll(line, series, stamp - elapsed, stamp, *_snapshot(body), total=False))
         except WrongError as error:
             held.reject(str(error), line, lost)
+    if not context.account.rejected:
+        _look_for_gaps(context, held)
+
+
+def _look_for_gaps(context: Context, held: Polls) -> None:
+    """Keep what is missing where a snapshot does not begin where the one before of its operation ended: each interval has one."""
+    for polls in held.by_series():
+        ends = sorted((poll.end_ns, poll.start_ns) for poll in polls if poll.start_ns is not None)
+        for (before_ns, _), (_, start_ns) in pairwise(ends):
+            if start_ns - before_ns > UNITS_NS["ms"]:
+                caveat = Caveat(LOST, context.account.path, GAP, AGAIN)
+                span = before_ns + context.offset_ns, start_ns + context.offset_ns
+                context.account.lack(Missing(labels_of(polls[0].series), *span, None, 0, None, caveat))
 
 
 def _snapshot(body: Mapping[str, Any]) -> tuple[Layout, Int, Int]:

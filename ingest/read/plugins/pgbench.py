@@ -107,6 +107,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     if rest.strip():
         account.reject(CUT_OFF, [taking.lines + 1])
     lost.finish()
+    repeats.finish()
     if (unlogged := taking.unlogged - account.rows_rejected) > 0:
         sentence = f"its numbers of transactions leave out at least {unlogged:,}: a sample (--sampling-rate), or a part of a log"
         caveat = Caveat("sampled-log", str(path), sentence, LOG_ALL)

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from ingest.core.coverage import Caveat
 from ingest.core.labels import CLIENT, DEVICE, Series, in_layer
@@ -32,6 +33,9 @@ CLEARED = "its counts fall from one print to the next: they are taken as those o
 DESCRIBE_IT = "if that is wrong, describe it: --input-format FILE.yml with over_time"
 UNTIMED = "no time was printed before it, and others of its file have one: give it as a file of its own"
 BLOCK_DEVICES = re.compile(r"^Tracing block device I/O")
+NO_BIN = "no bin of a histogram where one should be, or one whose head is not there: it was damaged"
+NOT_CHAINED = "its bins do not follow one another: lines of it are not there"
+DAMAGED = re.compile(r"\||->|\0")  # in a line that should be a bin
 NEVER = "nothing says when each was printed: have the tool print a time before each (biolatency -T; bpftrace: time())"
 AS_SHOWN = HistogramDescription("", NDJSON, "")
 
@@ -114,6 +118,7 @@ def add(
         for entry in prints:
             held.reject(NEVER, entry.line, Lost(entry.series))
         return
+    prints = _unbroken(prints, held)
     timed = [entry for entry in prints if entry.stamp is not None]
     if timed and len(timed) < len(prints):
         for entry in prints:
@@ -147,6 +152,17 @@ def add(
             start = end
         histograms.append(FileHistogram(entry.line, entry.series, start, end, entry.bins, total))
     in_bins(histograms, AS_SHOWN, context, held)
+
+
+def _unbroken(prints: Sequence[Print], held: Polls) -> list[Print]:
+    """Return what was printed without histograms of which a bin is gone: tools print all from the first to the last."""
+    whole = []
+    for entry in prints:
+        if any(one.last != other.before for one, other in pairwise(entry.bins)):
+            held.reject(NOT_CHAINED, entry.line, Lost(entry.series))
+        else:
+            whole.append(entry)
+    return whole
 
 
 def _resolved(stamps: Sequence[Stamp], path_ns: int, *, at_the_end: bool) -> list[int]:

@@ -39,17 +39,17 @@ from pathlib import Path
 import numpy as np
 
 from ingest.core.coverage import AGAIN as COPY_AGAIN
-from ingest.core.coverage import MORE, SEE_INSPECT, Caveat, Missing, labels_of
+from ingest.core.coverage import Caveat, Missing, labels_of
 from ingest.core.errors import InputError, listed
 from ingest.core.events import Events
 from ingest.core.labels import Series
-from ingest.core.stated import FEWER
 from ingest.core.units import UNITS_NS
 from ingest.read.context import FORM, Context, TimeZero
 from ingest.read.described.description import NDJSON, HistogramDescription
 from ingest.read.described.table import Form, Lines, arrow, nanoseconds, sound_rows, tables
 from ingest.read.format_names import YCSB, YCSB_HISTOGRAM
 from ingest.read.formats import AGAIN, Reader
+from ingest.read.missing import CUT_SHORT, unlike_total
 from ingest.read.operations import DAY_NS, TOO_MANY_LABELS, SeriesTable, events_layout
 from ingest.read.plugins.prints import BY_FILE
 from ingest.read.polls import OPEN, FileBin, FileHistogram, Lost, Polls, in_bins, lines_of, polled
@@ -101,7 +101,8 @@ def read_histograms(path: Path, context: Context, held: Polls) -> None:
         elif not match[4]:
             op.counts[int(what)] = count
     end = changed_ns(path)
-    _add({name: op for name, op in ops.items() if (op.counts or op.above)}, (end - (length_ns or 0), end), context, held)
+    counted = {name: op for name, op in ops.items() if op.counts or op.above or op.operations}
+    _add(counted, (end - (length_ns or 0), end), context, held)
 
 
 def _add(ops: dict[str, _Op], times: tuple[int, int], context: Context, held: Polls) -> None:
@@ -111,6 +112,9 @@ def _add(ops: dict[str, _Op], times: tuple[int, int], context: Context, held: Po
         series = _series(context.series, name)
         if op.above is None:
             held.reject("a histogram without its last line (>1000): it breaks off", op.line, Lost(series, *times, op.operations))
+            continue
+        if op.operations is None and op.counts.keys() != set(range(op.above[0])):
+            held.reject("some of its lines are not there", op.line, Lost(series, *times))
             continue
         if op.operations not in (None, sum(op.counts.values()) + op.above[1]):
             held.reject("its buckets do not add up to its Operations", op.line, Lost(series, *times))
@@ -193,21 +197,20 @@ def _hold_against_totals(path: Path, context: Context, held: Mapping[Series, int
     for block in blocks(path):
         for match in TOTAL.finditer(block):
             told[_series(context.series, match[1].decode())] += int(match[2])
+    path_text, rejected = context.account.path, context.account.rows_rejected  # lines of any operation, missing already
     fewer = [series for series, count in told.items() if count > held[series]]
-    rejected = context.account.rows_rejected  # lines of any operation, which are missing already
     for some in [fewer] if rejected else [[series] for series in fewer]:
         counted, here = (sum(of[series] for series in some) for of in (told, held))
-        if (lost := counted - here - rejected) <= 0:
-            continue
-        sentence = f"YCSB counts {counted:,} operations, of which {here:,} are here: {lost:,} are in no line"
-        caveat = Caveat(FEWER, context.account.path, f"{listed(sorted({one.op for one in some}))}: {sentence}", COPY_AGAIN)
-        labels = labels_of(some[0], unknown=("op", "kind") if len(some) > 1 else ())
-        context.account.lack(Missing(labels, None, None, lost, 0, None, caveat))
+        if counted - here > rejected:
+            labels = labels_of(some[0], unknown=("op", "kind") if len(some) > 1 else ())
+            tool = f"{listed(sorted({one.op for one in some}))}: YCSB"
+            context.account.lack(unlike_total(labels, path_text, tool, counted, here, rejected))
     for series, count in told.items():
         if held[series] > count:
-            sentence = f"{series.op}: YCSB counts {count:,} operations, and {held[series]:,} are here: counted twice?"
-            caveat = Caveat(MORE, context.account.path, sentence, SEE_INSPECT)
-            context.account.lack(Missing(labels_of(series), None, None, None, 0, None, caveat))
+            context.account.lack(unlike_total(labels_of(series), path_text, f"{series.op}: YCSB", count, held[series]))
+    for series in held.keys() - told.keys() if told else ():
+        caveat = Caveat(CUT_SHORT, path_text, f"{series.op}: YCSB's summary of it is not there: the file breaks off", COPY_AGAIN)
+        context.account.lack(Missing(labels_of(series), None, None, None, 0, None, caveat))
 
 
 def locate_raw(path: Path, around: Around) -> Source:
