@@ -54,9 +54,8 @@ from ingest.store.elastic.runs import (
     touch_of,
     writing,
 )
-from ingest.store.elastic.templates import PERIODIC, Names, Site, site_of
+from ingest.store.elastic.templates import PERIODIC, Site, site_of
 from ingest.store.lifecycle import Coarsened, CoarserBins, Widened
-from ingest.store.live import LiveStore
 from ingest.store.records import (
     COMPLETE,
     UNKNOWN_ZERO,
@@ -73,7 +72,6 @@ from ingest.store.verify import Chosen, Verification
 if TYPE_CHECKING:
     from ingest.query.story.stored import StoredFinding
     from ingest.store.answers import Catalogue
-    from ingest.store.elastic.export import ReplayAccount
 
 DEAD_LETTER_FILE = "tailboard-dead-letters.ndjson"
 
@@ -139,23 +137,10 @@ class ElasticStore(Store):
     @property
     def offers(self) -> Capabilities:
         """Return the capabilities beyond those that every origin has."""
-        offers = capabilities_of(self).add(GROWTH, self._growth).add(KNOWN_RUNS, self.knowing_runs)
-        return offers.add(DOCUMENTS, self._documents).add(DEAD_LETTERS, self._replayed)
-
-    def _growth(self) -> LiveStore:
-        from ingest.store.elastic.live import ElasticLive
-
-        return ElasticLive(self)
-
-    def _documents(self, record: RunRecord, names: Names) -> Iterator[bytes]:
-        from ingest.store.elastic.export import read_back
-
-        return read_back(self, record)
-
-    def _replayed(self, path: Path) -> ReplayAccount:
-        from ingest.store.elastic.export import replayed
-
-        return replayed(self, path)
+        offers = capabilities_of(self).add(KNOWN_RUNS, self.knowing_runs)
+        offers.later(GROWTH, "ingest.store.elastic.live.ElasticLive", self)
+        offers.later(DOCUMENTS, "ingest.store.elastic.export.read_back", self)
+        return offers.later(DEAD_LETTERS, "ingest.store.elastic.export.replayed", self)
 
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
