@@ -40,7 +40,7 @@ from ingest.store.elastic.findings import (
 )
 from ingest.store.elastic.holdings import ElasticHoldings, counting_only
 from ingest.store.elastic.load import Finish, Loading
-from ingest.store.elastic.rollups import CachedRun, HostTotals, slab_of, without_bytes
+from ingest.store.elastic.rollups import CachedRun, HostTotals, without_bytes
 from ingest.store.elastic.runs import (
     CachedRecords,
     Records,
@@ -165,7 +165,7 @@ class ElasticStore(Store):
         known = self._loads.get(run.run)
         fresh = known is None and not anew and not (there.sources.keys() & {source.source for source in wanted})
         began = there.start_ns if there.run_record and not anew else None
-        loading = known or Loading(there, HostTotals(slab_of(run.step_ns)), began, anew=anew)
+        loading = known or Loading(there, HostTotals(), began, anew=anew)
         for source in wanted:
             loading.states.pop(source.source, None)
         before = {record.source: record for record in there.source_records}
@@ -219,7 +219,7 @@ class ElasticStore(Store):
     def _loading(self, run: str) -> Loading:
         """Return the load of a run; of one that nothing was begun of, what is to be finished."""
         if run not in self._loads:
-            self._loads[run] = Loading(self.records.standings([run])[run], HostTotals(slab_of(0)), fresh=False)
+            self._loads[run] = Loading(self.records.standings([run])[run], HostTotals(), fresh=False)
         return self._loads[run]
 
     def finish_source(self, source: SourceRecord, spans: Spans) -> None:
