@@ -53,7 +53,6 @@ from ingest.read.hdr.clock import (
     StampError,
     interval_of,
     rounding_of,
-    usual_intervals,
 )
 from ingest.read.hdr.payload import (
     PAST_RANGE,
@@ -295,15 +294,6 @@ class _Checked(NamedTuple):
     target: Bins
 
 
-class _Places(NamedTuple):
-    """Which rows have a place, and series, start and end of each of these."""
-
-    keep: Sequence[int]
-    codes: Int
-    starts: Int
-    ends: Int
-
-
 class Rows:
     """Takes the lines of one log and gives its intervals. `pending` is the bytes of payloads that wait to be unpacked."""
 
@@ -370,50 +360,8 @@ class Rows:
         for line in lines:
             self._gaps.lost(line.start_ns, line.end_ns, self._series_of(line.tag))
 
-    def take(self, lines: Sequence[bytes], *, whole: bool, room: int) -> int:
-        """Take the next lines of the log, until `room` bytes of payloads wait; return how many were taken.
-
-        `whole` says that the end of the last one was seen.
-        """
-        taken = self._take_together(lines, room)
-        while taken < len(lines) and self.pending < room:
-            taken += 1
-            self._take_line(lines[taken - 1], whole=whole or taken < len(lines))
-        return taken
-
-    def _take_together(self, lines: Sequence[bytes], room: int) -> int:
-        """Take lines as far as all of them are good, which takes half as long as one by one; return how many were taken."""
-        fronts = usual_intervals(lines, self._origin.stamps)
-        if fronts is None or not self._origin.totals.isdisjoint(fronts.tags):
-            return 0
-        payloads, pending = [], self.pending
-        with suppress(PayloadError):  # which line it is, and why, is said when it is taken by itself
-            for text in fronts.texts:
-                payload = payload_of(text)
-                payloads.append(payload)
-                pending += len(payload.words) + LINE_BYTES
-                if pending >= room:
-                    break
-        taken = len(payloads)
-        if not taken:
-            return 0
-        first = fronts.starts[0]
-        moved_by = self._shifted(first) + self._clock.base_of(first)
-        starts = [start + moved_by for start in fronts.starts[:taken]]
-        ends = [start + length for start, length in zip(starts, fronts.lengths, strict=False)]
-        if min(starts) <= -MOST_NS or max(ends) >= MOST_NS:
-            return 0
-        self._begun = True
-        self._gaps.line(starts[0], ends[0])
-        self._gaps.last_ns = starts[-1]
-        self._righted |= any(fronts.righted[:taken])
-        self._lines.extend(map(_Line, range(self._number + 1, self._number + taken + 1), starts, ends, fronts.tags))
-        self._payloads.extend(payloads)
-        self._number += taken
-        self.pending = pending
-        return taken
-
-    def _take_line(self, line: bytes, *, whole: bool) -> None:
+    def take(self, line: bytes, *, whole: bool) -> None:
+        """Take the next line of the log; `whole` says that its end was seen."""
         self._number += 1
         first = line[:1]
         if first == COMMENT:
@@ -475,14 +423,10 @@ class Rows:
                 self._reject(target, [lines[row] for row in rows])
             else:
                 checked.append(self._checked(lines, rows, taken(counts, rows), geometry, target))
-        following = self._following(lines, checked[0]) if len(checked) == 1 else None
-        if following is not None:
-            self._add(lines, checked[0], following)
-        else:
-            self._add_one_by_one(lines, checked)
+        self._place(lines, checked)
 
-    def _add_one_by_one(self, lines: list[_Line], checked: list[_Checked]) -> None:
-        """Keep the rows of all geometries, each line placed by itself."""
+    def _place(self, lines: list[_Line], checked: list[_Checked]) -> None:
+        """Keep the rows of all geometries that have a place."""
         # In the order of lines, whatever their layouts: segments are numbered by it, and batches may end anywhere.
         groups = {row: group for group, part in enumerate(checked) for row in part.rows}
         places: dict[int, tuple[int, int] | None] = {}
@@ -498,23 +442,7 @@ class Rows:
             placed = np.array([places[part.rows[at]] for at in keep], np.int64).reshape(-1, 2)
             codes, starts = map(np.ascontiguousarray, placed.T)
             ends = np.array([lines[part.rows[at]].end_ns for at in keep], np.int64)
-            self._add(lines, part, _Places(keep, codes, starts, ends))
-
-    def _following(self, lines: list[_Line], checked: _Checked) -> _Places | None:
-        """Return the places of lines of one tag, each of which follows the one before it in the first segment; else None."""
-        mine = [lines[row] for row in checked.rows]
-        tags = {line.tag for line in mine}
-        segments = self._ends.get((self._key(tags.pop()), checked.target.layout)) if len(tags) == 1 else None
-        if not segments:
-            return None
-        starts, ends = (
-            np.array(column, np.int64) for column in ([line.start_ns for line in mine], [line.end_ns for line in mine])
-        )
-        end, code = segments[0]
-        if starts[0] < end or (starts[1:] < ends[:-1]).any():
-            return None
-        segments[0] = mine[-1].end_ns, code
-        return _Places(range(len(mine)), np.full(len(mine), code), starts, ends)
+            self._add(lines, part, keep, codes, starts, ends)
 
     def _checked(
         self, lines: list[_Line], rows: list[int], csr: tuple[Int, Int, Int], geometry: Geometry, target: Bins
@@ -535,16 +463,15 @@ class Rows:
         indptr, flat = gather(indptr, np.array(keep, np.int64))
         return _Checked([rows[place] for place in keep], indptr, bins[flat], counts[flat], target)
 
-    def _add(self, lines: list[_Line], checked: _Checked, places: _Places) -> None:
-        """Keep the rows of one geometry that have a place."""
+    def _add(self, lines: list[_Line], checked: _Checked, keep: Sequence[int], codes: Int, starts: Int, ends: Int) -> None:
+        """Keep these rows of one geometry: the series, start and end of each are given."""
         indptr, bins, counts, target = checked.indptr, checked.bins, checked.counts, checked.target
-        keep = places.keep
         if len(keep) < len(checked.rows):
             indptr, flat = gather(indptr, np.array(keep, np.int64))
             bins, counts = bins[flat], counts[flat]
         if target.moved_by is not None:
             indptr, bins, counts = sum_rows(indptr, bins, counts, np.arange(len(keep)), len(keep))
-        rows = Intervals(target.layout, tuple(self._table), *places[1:], indptr, bins, counts)
+        rows = Intervals(target.layout, tuple(self._table), codes, starts, ends, indptr, bins, counts)
         self._parts.setdefault(target.layout, []).append(rows)
         samples, table = rows.samples, rows.table
         self._seen.add(rows, samples)
@@ -552,11 +479,11 @@ class Rows:
         self.unpacked += len(keep)
         self._context.account.accept(len(keep))
         self._check_addable(lines, checked.rows, keep, samples)
-        for code in dict.fromkeys(places.codes.tolist()):
-            series, mine = table[code], places.codes == code
+        for code in dict.fromkeys(codes.tolist()):
+            series, mine = table[code], codes == code
             key = series.op, series.kind, series.tag, series.segment
             self._tallies.add(key, samples[mine].tolist())
-            self._again.add(key, places.starts[mine], samples[mine])
+            self._again.add(key, starts[mine], samples[mine])
         self._context.account.samples += int(samples.sum())
 
     def _check_addable(self, lines: list[_Line], rows: list[int], keep: Sequence[int], samples: Int) -> None:
@@ -638,7 +565,6 @@ def _segment(ends: list[tuple[int, int]], line: _Line) -> tuple[int, int]:
 
 
 BATCH_BYTES = 1 << 18
-TOGETHER = 32  # lines that are taken at once
 CHUNK_ENTRIES = 1 << 17
 CHUNK_ROWS = 20_000
 HEAD_ROWS = 200
@@ -744,11 +670,10 @@ def unpacked(rows: Rows, text: Iterable[memoryview | bytes], chunk_entries: int 
     batch = min(BATCH_BYTES, 2 * chunk_entries)
     try:
         for block in text:
-            ended, place = block[-1] == NEWLINE, 0
+            ended = block[-1] == NEWLINE
             lines = bytes(block).removesuffix(b"\n").split(b"\n")
-            while place < len(lines):
-                some = lines[place : place + TOGETHER]
-                place += rows.take(some, whole=ended or place + len(some) < len(lines), room=batch)
+            for number, line in enumerate(lines, 1):
+                rows.take(line, whole=ended or number < len(lines))
                 if rows.pending >= batch:
                     rows.unpack()
                     if rows.entries >= chunk_entries or rows.unpacked >= CHUNK_ROWS:
