@@ -191,9 +191,7 @@ def _unit(name: str, context: Context) -> int | None:
     return UNITS_NS[ENDINGS[words[-1]]] if words else context.recorded_unit_ns
 
 
-def _classic(
-    told: Mapping[str, str], of_all: str | None, unit_ns: int, *, lacks_start: bool = False
-) -> tuple[Layout, Int, Int]:
+def _classic(told: Mapping[str, str], of_all: str | None, unit_ns: int, *, lacks_start: bool = False) -> tuple[Layout, Int, Int]:
     """Return the layout of buckets, the bins that hold samples and their counts.
 
     `of_all` is what the tool says that it counted, None where it does not. WrongError where that is another number, and where
