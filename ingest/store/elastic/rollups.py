@@ -253,7 +253,7 @@ class CachedRun:
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, as the server's documents give them.
 
-        NotRememberedError where they were not kept; raises what `answer_from` raises.
+        NotCachedError where they were not kept; raises what `answer_from` raises.
         """
         return answer_from(self, [self.record], question, rollups=False)
 
@@ -280,15 +280,15 @@ class CachedRun:
             raise NotCachedError(f"windows by {', '.join(plan.labels)}")
 
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals[Series]]:
-        """Raise NotRememberedError: there are no rollups yet."""
+        """Raise NotCachedError: there are no rollups yet."""
         raise NotCachedError("rollups")
 
     def rollup_span(self, plan: Plan) -> tuple[int, int] | None:
-        """Raise NotRememberedError: there are no rollups yet."""
+        """Raise NotCachedError: there are no rollups yet."""
         raise NotCachedError("rollups")
 
     def sorted_windows(self, plan: Plan, key: AnswerKey, by: Sequence[str]) -> Iterator[Sequence[Intervals[Group]]]:
-        """Raise NotRememberedError: windows are not kept in this order."""
+        """Raise NotCachedError: windows are not kept in this order."""
         raise NotCachedError("windows in the order of their groups")
 
 
