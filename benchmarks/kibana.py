@@ -25,10 +25,10 @@ from measure import print_table
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from ingest.view.kibana.importing import SavedObject  # noqa: E402
 from tools.kibana.asked import Request, Shown, vega_requests  # noqa: E402  # the checkout first
 from tools.kibana.asked_lens import lens_request  # noqa: E402
 from tools.kibana.compile import compiled  # noqa: E402
+from tools.kibana.objects import SavedObject  # noqa: E402
 
 PREFIX = "tailboard-bench-kibana"
 LOGS = generate.LogSet(files=10, rows=1000)

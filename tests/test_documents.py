@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.documents import CODINGS, Blobs, pack, packed_bins, unpack
+from ingest.core.documents import CODINGS, pack, packed_bins, unpack
 from ingest.core.pool import fork_map
 from strategies import FIO_LAYOUTS, HDR_LAYOUTS, made
 
@@ -25,22 +23,6 @@ def test_each_row_is_packed_in_the_narrowest_coding_that_holds_it_whatever_most_
     for row, code, blob in zip(rows, codings.tolist(), blobs.each(), strict=True):
         kind = CODINGS[code]
         assert blob == np.array(sorted(row.items()), kind).tobytes()
-
-
-@given(ROWS)
-def test_packed_rows_come_out_of_a_pickle_as_they_went_in_their_text_beside_it(rows: list) -> None:
-    documents = pack(made(FIO_LAYOUTS[0], [(0, number, number + 1, row) for number, row in enumerate(rows)]))
-    beside: list[pickle.PickleBuffer] = []
-
-    def apart(buffer: pickle.PickleBuffer) -> bool:
-        is_text = isinstance(memoryview(buffer).obj, bytes)
-        beside.extend([buffer] if is_text else [])
-        return not is_text
-
-    pickled = pickle.dumps(documents.blobs, protocol=5, buffer_callback=apart)
-    assert [bytes(text) for text in beside] == [documents.blobs.text]
-    there: Blobs = pickle.loads(pickled, buffers=[memoryview(bytearray(text)) for text in beside])
-    assert there.each() == documents.blobs.each()
 
 
 def test_packed_rows_cross_the_pipe_of_a_reading_process() -> None:

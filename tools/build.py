@@ -9,6 +9,7 @@ Objects of Kibana are checked against rules; an object that breaks a rule is nam
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +21,7 @@ from ingest.cli import COMMANDS, tailboard
 from ingest.core.errors import listed
 from ingest.core.schema import ELASTICSEARCH, assets, fields, in_store
 from ingest.read.formats import BY_DESCRIPTION, TABLE
-from ingest.store.elastic.templates import generated_templates
+from ingest.store.elastic.templates import Site, templates
 from tools.kibana.compile import kibana_files
 from tools.kibana.lint import problems
 
@@ -38,11 +39,19 @@ def generated() -> dict[Path, str]:
     mappings = assets("mappings")
     return {
         mappings / "sqlite.sql": sqlite_schema(),
-        **{mappings / path: text for path, text in generated_templates().items()},
+        **{mappings / path: text for path, text in elasticsearch_templates().items()},
         **{assets("kibana") / path: text for path, text in kibana_files().items()},
         PAGES / "fields.md": field_reference(),
         PAGES / "commands.md": command_reference(),
         PAGES / "formats.md": with_formats((PAGES / "formats.md").read_text(encoding="utf-8")),
+    }
+
+
+def elasticsearch_templates() -> dict[str, str]:
+    """Return the templates of the default site as committed files: text by path below mappings/."""
+    return {
+        f"elasticsearch/{kind}_templates/{name}.json": json.dumps(body, indent=2) + "\n"
+        for (kind, name), body in templates(Site("tailboard")).items()
     }
 
 

@@ -128,10 +128,6 @@ class Missing(Value):
         """Return the run."""
         return self.labels.get("run", "")
 
-    def of_run(self, run: str) -> Missing:
-        """Return the entry of another run: what a source lacks goes with it."""
-        return replace(self, labels={**self.labels, "run": run})
-
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as plain values, as `from_dict` takes them; the run is left out, as it is that of the source."""
         labels = {name: value for name, value in self.labels.items() if name != "run"}

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from pickle import PickleBuffer
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,18 +33,13 @@ YEAR_NS = 31_556_952 * 10**9
 class Blobs:
     """Packed bins of many rows in one text: those of row i are `text[begin[i]:end[i]]`."""
 
-    text: bytes | memoryview
+    text: bytes
     begin: Int
     end: Int
 
-    def __reduce__(self) -> tuple[type[Blobs], tuple[PickleBuffer, Int, Int]]:
-        """Return what is pickled: the text goes beside the pickle, as `workers` sends it, and is a view on the other side."""
-        return Blobs, (PickleBuffer(self.text), self.begin, self.end)
-
     def each(self) -> list[bytes]:
         """Return the bytes of each row."""
-        text = bytes(self.text)
-        return [text[begin:end] for begin, end in zip(self.begin.tolist(), self.end.tolist(), strict=True)]
+        return [self.text[begin:end] for begin, end in zip(self.begin.tolist(), self.end.tolist(), strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,6 @@ def fork_map(
 ) -> Iterator[tuple[int, Any]]:
     """Yield (item number, result) for all that `work(item)` yields, as it comes; results of one item keep their order.
 
-    Bytes that a result hands to pickle as buffers come as views of its message, which lives as long as they do.
     Each process ends with `last()`, what it gathered over all its items, as the result of item `len(items)`.
     `joining`: this process works, too, as one of the jobs. That spares a fork and what it copies, a tenth of a run of 100 MB;
     it is for results that are small or come at the end, as a worker waits while nobody takes what it has.

@@ -29,8 +29,6 @@ Bool = NDArray[np.bool_]
 INT64_MAX = 2**63 - 1
 TAIL = 0.025
 DEVIATIONS = 1.959963984540054
-BLOCK = 16  # entries whose counts are looked through one by one
-FEW_ENTRIES = 64  # a row: with so few, one running total of all is quicker
 EXACT_VARIANCE = 1e6  # of the rank; above it the normal distribution gives nearly the same
 
 
@@ -129,13 +127,6 @@ class Ranked:
         np.cumsum(self.rows.counts, out=total[1:])  # modulo 2^64: differences within a row are right however many rows there are
         return total
 
-    @cached_property
-    def _reached(self) -> tuple[Int, Int]:
-        """Return how many samples lie before each row, and how many up to the end of each block of entries."""
-        counts = self.rows.counts
-        before = np.cumsum(self.samples) - self.samples + counts[: self.rows.indptr[0]].sum()
-        return before, np.cumsum(np.add.reduceat(counts, np.arange(0, len(counts), BLOCK)))
-
     def entries(self, picked: Int, ranks: Int) -> Int:
         """Return, for each picked row, the entry that holds the sample of its rank (1 = smallest); rows must not be empty."""
         if not self._sorted:
@@ -144,15 +135,7 @@ class Ranked:
                 begin, end = self.rows.indptr[row : row + 2].tolist()
                 places[place] = begin + np.searchsorted(self.total[begin + 1 : end + 1] - self.total[begin], rank, side="left")
             return places
-        if len(picked) * FEW_ENTRIES > len(self.rows.counts):
-            return np.searchsorted(self.total[1:], self.total[self.rows.indptr[picked]] + ranks, side="left")
-        before, blocks = self._reached
-        wanted = before[picked] + ranks
-        block = np.searchsorted(blocks, wanted, side="left")
-        wanted -= np.where(block > 0, blocks[block - 1], 0)
-        counts = self.rows.counts.take(block[:, None] * BLOCK + np.arange(BLOCK), mode="clip")
-        entries: Int = block * BLOCK + np.count_nonzero(np.cumsum(counts, axis=1) < wanted[:, None], axis=1)
-        return entries
+        return np.searchsorted(self.total[1:], self.total[self.rows.indptr[picked]] + ranks, side="left")
 
     def carrying(self, percentile: Percentile, others: Iterable[Percentile] = ()) -> tuple[Int, Int, Int]:
         """Return which rows carry a percentile, its rank in each, and the entry that holds it.

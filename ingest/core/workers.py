@@ -10,20 +10,13 @@ import signal
 import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
 from functools import partial
-from itertools import accumulate
 from typing import Any
-
-import numpy as np
 
 from ingest.core.errors import TailboardError
 
-INDEX = struct.Struct("<I")
-LENGTH, HEAD = struct.Struct("<Q"), struct.Struct("<QQQ")  # of a text; of the lengths of texts, of the pickle, of all texts
-PIPE_BYTES, MOST_VIEWS = 1 << 20, 1000
-NOTHING = object()
-NO_TEXT = memoryview(b"")
+INDEX, LENGTH = struct.Struct("<I"), struct.Struct("<Q")
+PIPE_BYTES = 1 << 20
 KILLED = "a worker process was killed in mid-work: is the machine out of memory?"
 
 
@@ -50,12 +43,14 @@ def shared(
                 _serve(work, items, take, answer, last)
             os.close(answer)
             workers[results] = child
-        with closing(_Inboxes(workers)) as inboxes:
+        with selectors.DefaultSelector() as ready:
+            for results in workers:
+                ready.register(results, selectors.EVENT_READ)
             for number, made in _jobs(work, items, take, last) if joining else ():
                 for result in made():
                     yield number, result
-                yield from inboxes.read(wait=False)
-            yield from inboxes.read(wait=True)
+                yield from _received(workers, ready, wait=False)
+            yield from _received(workers, ready, wait=True)
     finally:
         os.close(take)
         for results, child in workers.items():
@@ -109,97 +104,49 @@ def _serve(
 
 
 def _send(answer: int, message: object) -> None:
-    """Write a message: the lengths of what follows, its pickle, and the texts that it holds behind that, which are not copied."""
-    texts: list[pickle.PickleBuffer] = []
-
-    def apart(buffer: pickle.PickleBuffer) -> bool:
-        """Take a text out of the pickle; arrays stay in it: they are small, and may outlive what they came with."""
-        is_text = isinstance(memoryview(buffer).obj, bytes)
-        if is_text:
-            texts.append(buffer)
-        return not is_text
-
-    data = pickle.dumps(message, protocol=5, buffer_callback=apart)
-    views = [memoryview(text) for text in texts]
-    sizes = b"".join(LENGTH.pack(len(view)) for view in views)
-    left = [memoryview(HEAD.pack(len(sizes), len(data), sum(map(len, views))) + sizes), memoryview(data), *views]
+    """Write a message: its pickle, and how long that is in front of it."""
+    data = pickle.dumps(message, protocol=5)
+    left = [memoryview(LENGTH.pack(len(data))), memoryview(data)]  # not joined: a body of documents is not copied once more
     while left:
-        written = os.writev(answer, left[:MOST_VIEWS])
+        written = os.writev(answer, left)
         while left and written >= len(left[0]):
             written -= len(left.pop(0))
         if left:
             left[0] = left[0][written:]
 
 
-class _Inbox:
-    """Takes the messages of one worker apart, as they come through its pipe."""
+def _received(workers: dict[int, int], ready: selectors.BaseSelector, *, wait: bool) -> Iterator[tuple[int, Any]]:
+    """Yield what has been sent: until all workers have ended, or, without `wait`, until nothing more is there now.
 
-    def __init__(self, results: int) -> None:
-        self._results = results
-        self._head = bytearray(HEAD.size)
-        self._left = [memoryview(self._head)]
-        self._data, self._texts = bytearray(), NO_TEXT
+    A worker that has ended well is taken out of `workers`.
+    """
+    while workers and (found := ready.select(None if wait else 0)):
+        for results in [key.fd for key, _ in found]:
+            head = _read(results, LENGTH.size)
+            if not head:
+                ready.unregister(results)
+                os.close(results)
+                _, status = os.waitpid(workers.pop(results), 0)
+                if status:
+                    raise TailboardError(KILLED)
+                continue
+            number, result, error = pickle.loads(_read(results, *LENGTH.unpack(head), begun=True))  # from our own fork
+            if isinstance(error, TailboardError):
+                raise error
+            if error is not None:
+                raise RuntimeError(f"a worker failed:\n{error}")
+            yield (number, result)
 
-    @property
-    def between(self) -> bool:
-        """Return whether no message has begun."""
-        return not self._data and len(self._left[0]) == HEAD.size
 
-    def read(self) -> Any:
-        """Return the next message if it is whole now, NOTHING before; EOFError at the end."""
-        got = os.readv(self._results, self._left)
+def _read(results: int, size: int, *, begun: bool = False) -> bytearray:
+    """Return so many bytes of a message, once they are there; none at its end, unless it has `begun`: then TailboardError."""
+    data = bytearray(size)
+    left = memoryview(data)
+    while left:
+        got = os.readv(results, [left])
+        if not got and (begun or len(left) < size):
+            raise TailboardError(KILLED)
         if not got:
-            raise EOFError
-        while self._left and got >= len(self._left[0]):
-            got -= len(self._left.pop(0))
-        if self._left:
-            self._left[0] = self._left[0][got:]
-            return NOTHING
-        if not self._data:
-            table, data, texts = HEAD.unpack(self._head)
-            self._data, self._texts = bytearray(table + data), np.empty(texts, np.uint8).data  # the latter is not filled first
-            self._left = [memoryview(part) for part in (self._data, self._texts) if part]
-            return NOTHING
-        sizes = [size for (size,) in LENGTH.iter_unpack(self._data[: HEAD.unpack(self._head)[0]])]
-        parts = [self._texts[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
-        message = pickle.loads(memoryview(self._data)[LENGTH.size * len(sizes) :], buffers=parts)  # from our own fork
-        self._data, self._texts = bytearray(), NO_TEXT
-        self._left = [memoryview(self._head)]
-        return message
-
-
-class _Inboxes:
-    """Takes what workers send; a worker that has ended well is taken out of `workers`."""
-
-    def __init__(self, workers: dict[int, int]) -> None:
-        self._workers = workers
-        self._inboxes = {results: _Inbox(results) for results in workers}
-        self._ready = selectors.DefaultSelector()
-        for results in workers:
-            self._ready.register(results, selectors.EVENT_READ)
-
-    def close(self) -> None:
-        """Look for nothing any more."""
-        self._ready.close()
-
-    def read(self, *, wait: bool) -> Iterator[tuple[int, Any]]:
-        """Yield what has been sent: until all workers have ended, or, without `wait`, until nothing more is there now."""
-        while self._inboxes and (ready := self._ready.select(None if wait else 0)):
-            for results in [key.fd for key, _ in ready]:
-                try:
-                    message = self._inboxes[results].read()
-                except EOFError:
-                    whole = self._inboxes.pop(results).between
-                    self._ready.unregister(results)
-                    os.close(results)
-                    _, status = os.waitpid(self._workers.pop(results), 0)
-                    if status or not whole:
-                        raise TailboardError(KILLED) from None
-                    continue
-                if message is not NOTHING:
-                    number, result, error = message
-                    if isinstance(error, TailboardError):
-                        raise error
-                    if error is not None:
-                        raise RuntimeError(f"a worker failed:\n{error}")
-                    yield (number, result)
+            return bytearray()
+        left = left[got:]
+    return data

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -57,25 +56,6 @@ if TYPE_CHECKING:
     from ingest.query.episodes import Episode
     from ingest.query.percentiles import Wanted
     from ingest.query.table import Table
-
-
-# What log files offer beyond the protocol of an origin; the code of each is loaded when it is asked for.
-
-
-def capabilities_of(files: Files) -> Capabilities:
-    """Return what log files offer: they can be read again in any other way."""
-    offers = Capabilities().add(LOGS, files).add(WEIGHED, files.weighed).add(PERCENTILES, files.percentiles)
-    offers.add(WHOLE_RUNS, files.whole_runs).add(INTERVAL_LOG, _later(files, "interval_log", "from_files"))
-    offers.add(OFFSETS, _later(files, "offsets", "from_files")).add(OFFSET_TICKS, _later(files, "offsets", "of_files"))
-    return offers.add(BREATHS, _later(files, "breaths", "from_files"))
-
-
-def _later(files: Files, module: str, name: str) -> Callable[..., Any]:
-    """Return what asks files by a function whose code is loaded when it is called."""
-    return lambda *asked, **words: getattr(import_module(f"ingest.query.{module}"), name)(files, *asked, **words)
-
-
-# Answers straight from log files, without a store: read, grid, merge, in parallel and in bounded memory.
 
 
 T = TypeVar("T")
@@ -134,8 +114,11 @@ class Files:
 
     @property
     def offers(self) -> Capabilities:
-        """Return what files can do beyond what every origin can."""
-        return capabilities_of(self)
+        """Return what files can do beyond what every origin can: they can be read again in any other way."""
+        offers = Capabilities().add(LOGS, self).add(WEIGHED, self.weighed).add(PERCENTILES, self.percentiles)
+        offers.add(WHOLE_RUNS, self.whole_runs).later(INTERVAL_LOG, "ingest.query.interval_log.from_files", self)
+        offers.later(OFFSETS, "ingest.query.offsets.from_files", self).later(OFFSET_TICKS, "ingest.query.offsets.of_files", self)
+        return offers.later(BREATHS, "ingest.query.breaths.from_files", self)
 
     def runs(self) -> list[LogRun]:
         """Return the runs that the files belong to, by name."""

@@ -12,6 +12,7 @@ A new kind of store implements `Origin` and has one line in `KINDS`. What it off
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from ingest.core.errors import UsageError
@@ -39,6 +40,12 @@ KINDS = {  # how the URLs of a kind of store begin, and what opens one: it is ca
     "http://": "ingest.store.elastic.store.ElasticStore",
     "https://": "ingest.store.elastic.store.ElasticStore",
 }
+
+
+def named(home: str) -> Any:
+    """Return what has a dotted name; its module is loaded now."""
+    module, _, name = home.rpartition(".")
+    return getattr(import_module(module), name)
 
 
 def is_store(text: str) -> bool:
@@ -91,6 +98,10 @@ class Capabilities:
         """Offer a capability, in place of what was offered under its name; return these offers."""
         self._found[capability.name] = provider
         return self
+
+    def later(self, capability: Capability[Any], home: str, *first: Any) -> Self:
+        """Offer a function by its dotted name, whose module is loaded when it is called; it is called with `first` in front."""
+        return self.add(capability, lambda *asked, **words: named(home)(*first, *asked, **words))
 
     def get(self, capability: Capability[T]) -> T | None:
         """Return its implementation, None where the origin has no such capability."""

@@ -1,20 +1,18 @@
-"""Long logs answered window by window, in memory that does not grow: streams of windows, and ranges for several processes."""
+"""Long logs answered window by window, in memory that does not grow with their length or number."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ingest.core.errors import CapacityError, InputError
 from ingest.core.grid import INT64_MAX
-from ingest.core.intervals import Bool, Intervals, Sum, concatenate, in_time_order, merged
+from ingest.core.intervals import Intervals, Sum, concatenate, in_time_order, merged
 from ingest.core.labels import IN_FLIGHT, LAYER, Group, Series
 from ingest.core.layout import Layout
-from ingest.core.pool import fork_map
 from ingest.query.aggregate import Aggregation, adding_up, all_of
 from ingest.query.coverage import with_complete
 from ingest.query.percentiles import Wanted, rows_of, seconds_covered, spans_of
@@ -28,7 +26,6 @@ from ingest.read.account import Account
 from ingest.read.context import EXPECTED
 from ingest.read.format_names import HDR
 from ingest.read.hdr import log as hdr_log
-from ingest.read.hdr.log import Part, Tail, alike, cut, read_part, settled
 from ingest.read.missing import own_step
 from ingest.read.sources import Source
 
@@ -42,8 +39,6 @@ if TYPE_CHECKING:
 OPEN_ENTRIES = 1 << 18  # bins of all logs together that are held in chunks
 LEAST_ENTRIES = 1 << 14
 
-Rows = Callable[[int], Iterator[Intervals[Series]]]
-
 
 def chunk_entries(logs: int) -> int:
     """Return how many bins a chunk of each of so many logs holds."""
@@ -56,31 +51,25 @@ def entries_at_once(logs: Sequence[Source]) -> int:
 
 
 def streams(
-    files: Files, question: Question, step_ns: int, sources: Sequence[Source], rows: Rows | None = None
+    files: Files, question: Question, step_ns: int, sources: Sequence[Source]
 ) -> tuple[list[Iterator[Intervals[Group]]], Mapping[str, Aggregation]]:
-    """Return, for each log, its windows as its rows come, and what notes by run what is met; nothing is read before it is asked.
-
-    `rows` gives those of the log at a place, where it is not to be read whole.
-    """
+    """Return, for each log, its windows as its rows come, and what notes by run what is met; all is read when it is asked."""
     starts = files.starts_of(sources)
     grains = {run: files.grain(run, step_ns) for run in starts}
     adding = adding_up(question, files.found.labels, step_ns, grains, starts)
 
-    def whole(place: int) -> Iterator[Intervals[Series]]:
-        source = sources[place]
+    def rows(source: Source) -> Iterator[Intervals[Series]]:
+        whole = source.format != HDR or source.context.options.get(EXPECTED)
         try:
-            if source.format != HDR or source.context.options.get(EXPECTED):
-                yield from read(source)
-            else:
-                yield from hdr_log.read(source.path, source.context, chunk_entries(len(sources)))
+            yield from read(source) if whole else hdr_log.read(source.path, source.context, chunk_entries(len(sources)))
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
 
-    def windows(place: int, source: Source) -> Iterator[Intervals[Group]]:
-        for chunk in (rows or whole)(place):
+    def windows(source: Source) -> Iterator[Intervals[Group]]:
+        for chunk in rows(source):
             yield from adding[source.context.series.run].windowed(chunk, own_step(source))
 
-    return [windows(place, source) for place, source in enumerate(sources)], adding
+    return [windows(source) for source in sources], adding
 
 
 # Many streams of windows -> one, in time order, in memory that does not grow with their length or number.
@@ -175,29 +164,16 @@ class Gathered:
         self._wanted = wanted
         self._last = -INT64_MAX
 
-    def anew(self) -> Gathered:
-        """Return one of the same question that has gathered nothing."""
-        return Gathered(self._empty.by, self._empty.step_ns, self._wanted)
-
-    def take(
-        self, windows: Iterable[Intervals[Group]], own: Callable[[Intervals[Group]], Bool] | None = None
-    ) -> list[Intervals[Group]] | None:
-        """Answer windows and add them up; return those that are not its `own`, which are not answered.
-
-        None where they do not come one after another, all in one layout.
-        """
-        others = []
+    def take(self, windows: Iterable[Intervals[Group]]) -> bool:
+        """Answer windows and add them up; return whether they came one after another, all in one layout: else it stops."""
         for part in windows:
             after, self._last = int(part.start_ns[0]) > self._last, int(part.start_ns[-1])
             alike, self._layout = self._layout in (None, part.layout), part.layout
             if not (after and alike):
-                return None
-            mine = own(part) if own else np.ones(len(part), np.bool_)
-            self.answer(part if mine.all() else part.take(np.flatnonzero(mine)))
-            if not mine.all():
-                others.append(part.take(np.flatnonzero(~mine)))
-            self.sum(part)
-        return others
+                return False
+            self._answer(part)
+            self._total.add(merged([with_one_span(part)]))
+        return True
 
     @property
     def tables(self) -> list[Table]:
@@ -210,10 +186,8 @@ class Gathered:
         """Return the sums of all windows, one a layout."""
         return self._total.parts()
 
-    def answer(self, part: Intervals[Group]) -> None:
+    def _answer(self, part: Intervals[Group]) -> None:
         """Answer windows that are whole; a few wait for others."""
-        if not len(part):
-            return
         if len(part.bins) < SMALL_ENTRIES:
             part = replace(part, bins=part.bins.copy(), counts=part.counts.copy())  # not all that it was cut from
         self._waiting.append(part)
@@ -225,122 +199,6 @@ class Gathered:
             rows = concatenate(self._waiting) if len(self._waiting) > 1 else self._waiting[0]
             self._tables.append(rows_of(rows, self._empty, self._wanted))
             self._waiting = []
-
-    def add_answers(self, tables: Sequence[Table]) -> None:
-        """Take the tables of windows that were answered elsewhere."""
-        self._tables.extend(tables)
-
-    def sum(self, part: Intervals[Group]) -> None:
-        """Add windows to the sum of all."""
-        self._total.add(merged([with_one_span(part)]))
-
-
-# Long logs cut into ranges of time, each read and answered by a process of its own; where they meet, windows are added up.
-#
-# A range answers the windows that only its own rows can reach. Those near a cut are handed over as they are. If a row
-# reached into the windows of another range after all, or lines of a tag did not follow one another across the cut, None is
-# returned, and the logs are read in one piece.
-
-
-MARGIN = 4
-
-
-class _Range(NamedTuple):
-    """The parts of all logs in one range of time, and the starts [low, high) of the windows that are its own."""
-
-    parts: Sequence[Part]
-    low_ns: int
-    high_ns: int
-
-    def own(self, part: Intervals[Group]) -> NDArray[np.bool_]:
-        """Return which windows are its own."""
-        return (part.start_ns >= self.low_ns) & (part.start_ns < self.high_ns)
-
-
-class _Outcome(NamedTuple):
-    """What a range gave: tables of its own windows, the windows near its edges, sums of all, tails and accounts by log.
-
-    `met` is what was met of all that is selected, also outside of the range that the question asks for.
-    """
-
-    tables: Sequence[Table]
-    edges: Sequence[Intervals[Group]]
-    sums: Sequence[Intervals[Group]]
-    met: Sums
-    tails: Sequence[Tail]
-    accounts: Sequence[Account]
-
-
-def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source]) -> Sums | None:
-    """Return what was met where all windows of the logs were gathered, their accounts settled; None leaves all as it was."""
-    step = question.step if isinstance(question.step, int) else 0
-    if files.jobs < 2 or any(source.context.options.get(EXPECTED) for source in sources):
-        return None
-    made = cut([source.path for source in sources], [source.context for source in sources], files.jobs)
-    if made is None:
-        return None
-    margin = MARGIN * max(step, *(source.width_ns for source in sources))
-    lows, highs = [-INT64_MAX, *(time + margin for time in made[1])], [*(time - margin for time in made[1]), INT64_MAX]
-    ranges = [_Range(*extent) for extent in zip(made[0], lows, highs, strict=True)]
-    outcomes: dict[int, _Outcome | None] = {}
-    for number, result in fork_map(
-        lambda time_range: _answered(files, question, gathered.anew(), sources, time_range), ranges, files.jobs, joining=True
-    ):
-        outcomes[number] = result
-        if result is None:
-            return None
-    parts = [outcome for _, outcome in sorted(outcomes.items()) if outcome is not None]
-    edges = [part for outcome in parts for part in outcome.edges]
-    if not all(alike(tails) for tails in zip(*(outcome.tails for outcome in parts), strict=True)) or not _apart(ranges, parts):
-        return None
-    met = Sums()
-    for outcome in parts:
-        met.widen(outcome.met)
-    gathered.add_answers([table for outcome in parts for table in outcome.tables])
-    if edges:
-        gathered.answer(in_time_order(merged(edges)))
-    for part in (part for outcome in parts for part in outcome.sums):
-        gathered.sum(part)
-    for place, source in enumerate(sources):
-        tails, accounts = ([outcome.tails[place] for outcome in parts], [outcome.accounts[place] for outcome in parts])
-        settled(source.path, source.context, tails, accounts)
-    return met
-
-
-def _apart(ranges: Sequence[_Range], parts: Sequence[_Outcome]) -> bool:
-    """Return whether no range has rows in windows that are another's own."""
-    edges = [(number, part) for number, outcome in enumerate(parts) for part in outcome.edges]
-    return not any(other.own(part).any() for number, part in edges for at, other in enumerate(ranges) if at != number)
-
-
-def _answered(
-    files: Files, question: Question, gathered: Gathered, sources: Sequence[Source], time_range: _Range
-) -> Iterator[_Outcome | None]:
-    """Yield what one range gives, or None where it cannot be answered alone."""
-    step = question.step if isinstance(question.step, int) else 0
-    entries = chunk_entries(len(sources))
-    tails: dict[int, Tail] = {}
-    # Made for this range alone: what was noted before it is the caller's.
-    alone = [replace(source, context=replace(source.context, account=Account(path=str(source.path)))) for source in sources]
-
-    def rows(place: int) -> Iterator[Intervals[Series]]:
-        for chunk in read_part(alone[place].path, alone[place].context, time_range.parts[place], entries):
-            if isinstance(chunk, Tail):
-                tails[place] = chunk
-            else:
-                yield chunk
-
-    logs, adding = streams(files, question, step, alone, rows)
-    try:
-        edges = gathered.take(union(logs, entries_at_once(sources), slack_ns=step), time_range.own)
-    except (InputError, CapacityError):  # the ordinary way names the line
-        edges = None
-    if edges is None:
-        yield None
-        return
-    accounts = [source.context.account for source in alone]
-    in_order = [tails[place] for place in range(len(alone))]
-    yield _Outcome(gathered.tables, edges, gathered.sums, all_of(adding), in_order, accounts)
 
 
 # Percentiles at a fixed step straight from long logs: each window is answered and let go as soon as it is whole.
@@ -367,18 +225,15 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
     check_labels(question, files.found.labels)
     check_step(question.step, files.widths_asked(question), force=question.force)
     gathered = Gathered((RUN, KIND, *question.by), question.step, wanted)
+    met = Sums()
     try:
-        met = in_ranges(files, question, gathered, sources)
-        if met is None:
-            logs, adding = streams(files, question, question.step, sources)
-            in_order = gathered.take(union(logs, entries_at_once(sources), slack_ns=question.step)) is not None
-            met = all_of(adding) if in_order else None
-        if met is not None and len(set().union(*met.layouts.values())) > 1:
-            met = None
-        sums = gathered.sums if met else []
+        logs, adding = streams(files, question, question.step, sources)
+        in_order = gathered.take(union(logs, entries_at_once(sources), slack_ns=question.step))
+        met = all_of(adding)
+        sums = gathered.sums if in_order and len(set().union(*met.layouts.values())) <= 1 else None
     except CapacityError:  # of the whole range, perhaps, and not of any window
-        met = None
-    if met is None:
+        sums = None
+    if sums is None:
         for source, notes in zip(sources, before, strict=True):
             source.context.account.replace(Account(path=str(source.path), notes=notes))
         return None

@@ -161,24 +161,6 @@ class Seen:
                 halved[place // 2] += count
             self._windows[kind] = halved
 
-    def absorb(self, other: Seen) -> None:
-        """Add what was seen of another part of the same source."""
-        while other._width < self._width:
-            other._widen()
-        while self._width < other._width:
-            self._widen()
-        other._fold()
-        for label, cells in other._cells.items():
-            if label in self._cells or len(self._cells) < MOST_SERIES:
-                self._cells[label] = self._cells[label] + cells if label in self._cells else cells
-        self._samples.update(other._samples)
-        for kind, windows in other._windows.items():
-            self._windows.setdefault(kind, Counter()).update(windows)
-        self._longest = max(self._longest, other._longest)
-        if other._span is not None:
-            self._add_edges(*other._span)
-        self._lag_ns = max((lag for lag in (self._lag_ns, other._lag_ns) if lag is not None), default=None)
-
     def digest(self, series: Series, *, span_ns: int = 0, lag_ns: int | None = None, expected_ns: int = 0) -> str:
         """Return all that was seen as a line of JSON, as accounts and stores keep it.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -13,7 +12,7 @@ from ingest.core.errors import UsageError
 from ingest.core.intervals import Int, Intervals
 from ingest.core.labels import Series
 from ingest.core.marks import noted
-from ingest.query.origin import KINDS, Answering, Capability, Origin, require
+from ingest.query.origin import KINDS, Answering, Capability, Origin, named, require
 from ingest.query.question import Answer, AnswerKey
 from ingest.store.lifecycle import Coarsened
 from ingest.store.live import LiveStore
@@ -213,8 +212,7 @@ def open_store(url: str, *, write: bool = False) -> Store:
     """
     for prefix, home in KINDS.items():
         if isinstance(url, str) and url.startswith(prefix):
-            module, _, name = home.rpartition(".")
-            store: Store = getattr(import_module(module), name)(url, write=write)
+            store: Store = named(home)(url, write=write)
             return store
     raise UsageError(f"{url!r} is not a store: give sqlite:PATH or http://HOST:9200")
 

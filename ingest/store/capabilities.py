@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from ingest.core.coverage import WholeRun, whole_runs
@@ -12,46 +12,21 @@ from ingest.store.records import selected_records
 
 if TYPE_CHECKING:
     from ingest.core.breaths import StoredBreaths
-    from ingest.query.offsets import OffsetMap, OffsetOverview, WantedOffsets
-    from ingest.query.story.ground import Story
     from ingest.store import Store
 
 
 def capabilities_of(store: Store) -> Capabilities:
     """Return the capabilities of a store that keeps offsets, breaths and the accounts of its sources."""
-    kept = _Keeping(store)
-    offers = Capabilities().add(OFFSETS, kept.offsets).add(OFFSET_TICKS, kept.offset_ticks)
-    return offers.add(BREATHS, kept.breaths).add(FINDINGS, kept.findings).add(WHOLE_RUNS, kept.whole_runs)
+    offers = Capabilities().later(OFFSETS, "ingest.store.offsets.from_store", store)
+    offers.later(OFFSET_TICKS, "ingest.store.offsets.overviews_from_store", store)
+    offers.later(BREATHS, "ingest.store.capabilities.breaths_from_store", store)
+    offers.later(WHOLE_RUNS, "ingest.store.capabilities.whole_runs_from_store", store)
+    return offers.later(FINDINGS, "ingest.store.findings.stored_story", store)
 
 
-class _Keeping:
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def offsets(self, wanted: WantedOffsets) -> OffsetMap:
-        from ingest.store.offsets import from_store
-
-        return from_store(self._store, wanted)
-
-    def offset_ticks(self, names: Mapping[str, str], wanted: WantedOffsets, *, full: bool) -> list[OffsetOverview]:
-        from ingest.store.offsets import overviews_from_store
-
-        return overviews_from_store(self._store, names, wanted, full=full)
-
-    def breaths(self, question: Question) -> StoredBreaths:
-        return breaths_from_store(self._store, question)
-
-    def findings(self, run: str, source: str) -> Story | None:
-        from ingest.store.findings import stored_story
-
-        return stored_story(self._store, run, source)
-
-    def whole_runs(self, runs: Collection[str]) -> list[WholeRun]:
-        return [
-            whole_run
-            for run in sorted(runs)
-            for whole_run in whole_runs(run, [source.account for source in self._store.sources(run)])
-        ]
+def whole_runs_from_store(store: Store, runs: Collection[str]) -> list[WholeRun]:
+    """Return what the tools themselves report of whole runs, by the accounts that a store keeps of its sources."""
+    return [whole for run in sorted(runs) for whole in whole_runs(run, [source.account for source in store.sources(run)])]
 
 
 def breaths_from_store(store: Store, question: Question) -> StoredBreaths:

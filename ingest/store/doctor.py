@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from typing import Any
 
 from ingest.core.errors import StoreError, UsageError
-from ingest.query.origin import KINDS
+from ingest.query.origin import KINDS, named
 from ingest.store.verify import Verification
 
 OK, WRONG, NOT_SEEN = "ok", "wrong", "not seen"
-MANY = {
-    "sqlite:": "ingest.store.sqlite.doctor",
-    "http://": "ingest.store.elastic.doctor",
-    "https://": "ingest.store.elastic.doctor",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +39,8 @@ def examined(url: str) -> Iterator[Line]:
     kind = next((begin for begin in KINDS if url.startswith(begin)), "")
     if not kind:
         raise UsageError(f"{url!r} is no store: give sqlite:PATH or http(s)://HOST:PORT")
-    yield from import_module(MANY[kind]).examined(url)
+    room = KINDS[kind].rsplit(".", 2)[0]
+    yield from named(f"{room}.doctor.examined")(url)
 
 
 def fits(verification: Verification, url: str) -> Iterator[Line]:

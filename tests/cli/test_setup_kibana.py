@@ -18,7 +18,7 @@ from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.elasticsearch.proofs.replaying import send
 from tests.doubles.kibana import KibanaDouble
 from tests.store.grounds import SERVER, loaded
-from tests.view.kibana.test_importing import board
+from tests.view.kibana.test_importing import board, importable
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cbt-archive"
 VIEW = {"name": "Rollups", "timeFieldName": "@timestamp"}
@@ -60,7 +60,7 @@ def made(monkeypatch) -> Callable[..., None]:
 
     def put(*more: SavedObject) -> None:
         def shipped(prefix: str) -> tuple[SavedObject, ...]:
-            view = SavedObject("index-pattern", f"{prefix}-rollups", {"title": f"{prefix}-rollups-*", **VIEW})
+            view = importable("index-pattern", f"{prefix}-rollups", {"title": f"{prefix}-rollups-*", **VIEW})
             return (view, board("hosts", view.id), *more)
 
         monkeypatch.setattr("ingest.view.kibana.importing.shipped", shipped)

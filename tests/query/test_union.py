@@ -87,9 +87,7 @@ def test_what_is_gathered_does_not_depend_on_how_it_came(small: int, monkeypatch
     wanted = Wanted(parse_percentiles("50,90"))
     whole, apart = Gathered(("host",), SECOND, wanted), Gathered(("host",), SECOND, wanted)
     for collected, parts in ((whole, [windows(rows)]), (apart, [windows([row]) for row in rows])):
-        for part in parts:
-            collected.answer(part)
-            collected.sum(part)
+        assert collected.take(parts)
     columns = [{name: np.concatenate([table.columns[name] for table in each.tables]) for name in ("start_ns", "p50", "count")}
                for each in (whole, apart)]  # fmt: skip
     assert all(columns[0][name].tolist() == columns[1][name].tolist() for name in columns[0])
@@ -99,8 +97,7 @@ def test_what_is_gathered_does_not_depend_on_how_it_came(small: int, monkeypatch
 
 def test_a_sum_past_2_to_the_62_is_an_error_also_where_windows_are_let_go() -> None:
     collected = Gathered(("host",), SECOND, Wanted(()))
-    for second in range(3):
-        collected.sum(windows([("a", second, {7: 1 << 61})]))
+    assert collected.take(windows([("a", second, {7: 1 << 61})]) for second in range(3))
     with pytest.raises(CapacityError):
         _ = collected.sums
 

@@ -8,16 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ingest.core.quantiles import parse_percentiles
-from ingest.query import streaming
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read.hdr import log as hdr_ranges
-from ingest.read.hdr.log import TagTotals
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
 from oracles import hdr
@@ -202,54 +197,6 @@ def test_a11_untagged_lines_that_overlap_are_told(taken: Any, log: Any) -> None:
 def test_a13_cycles_and_requests_of_latte_are_told(taken: Any, log: Any) -> None:
     text = hdr.log(of_tags(1, [["x.cycles"], ["x.requests"]]), "#[Logged with Latte 0.28.2]\n" + TIMES)
     assert [note for note in notes(taken(log(text, "x.hlog")).account) if "cycles and requests" in note]
-
-
-@given(
-    runs=st.lists(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=12), min_size=1, max_size=4),
-)
-def test_a11_tallies_of_parts_are_those_of_the_whole(runs: list[list[tuple[int, int]]]) -> None:
-    whole, parts = TagTotals(), TagTotals()
-    for run in runs:
-        part = TagTotals()
-        for code, count in run:
-            whole.add(("", "", "abc"[code], 0), [count])
-        for code in {code for code, _ in run}:
-            part.add(("", "", "abc"[code], 0), [count for other, count in run if other == code])
-        parts.absorb(part.told)
-    assert parts.told == whole.told
-
-
-def test_a11_streamed_and_cut_logs_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hdr_ranges, "SMALLEST", 1)
-    monkeypatch.setattr(hdr_ranges, "NEARBY", 1 << 10)
-    cut: list[bool] = []
-    original = streaming.in_ranges
-
-    def watched(*words: Any) -> Any:
-        met = original(*words)
-        cut.append(met is not None)
-        return met
-
-    monkeypatch.setattr(streaming, "in_ranges", watched)
-    path = tmp_path / "x.hlog"
-    path.write_text(hdr.log(of_tags(2, [["a", "b"]], rows=300)))
-    texts = []
-    for jobs in (1, 2):
-        found = streaming.streamed(Files([path], ReadOptions(), jobs=jobs), Question(step=SECOND), WANTED)
-        assert found is not None
-        texts.append([text for text in found[1].warnings if TWICE in text])
-    assert cut == [False, True] and texts[0] == texts[1] and len(texts[0]) == 1
-
-
-@pytest.mark.parametrize("name", ["as-0.3.1", "as-0.3.6-us-mixed"])
-def test_a11_a_log_of_scylla_bench_is_read_in_one_piece(name: str) -> None:
-    path = SCYLLA / f"{name}.hlog"
-    told = [
-        streaming.streamed(Files([path], ReadOptions(), jobs=jobs), Question(step=SECOND, force=True), WANTED) for jobs in (1, 2)
-    ]
-    assert told[0] is not None and told[1] is not None
-    assert told[0][1].warnings == told[1][1].warnings
-    assert told[0][0].columns["count"].tolist() == told[1][0].columns["count"].tolist()
 
 
 @pytest.mark.parametrize("name", ["equal", "scylla"])

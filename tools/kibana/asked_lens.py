@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from ingest.view.kibana.importing import SavedObject
 from tools.kibana.asked import DAY, HOUR, MINUTE, SECOND, Request, Shown
 from tools.kibana.data_views import TIME_FIELD, index_of, pattern, timed
 from tools.kibana.kql import query
+from tools.kibana.objects import SavedObject
 
 Json = dict[str, Any]
 Interval = Callable[[str], Json]

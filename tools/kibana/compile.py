@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ingest.view.kibana.importing import SavedObject, file_text, ndjson
 from tools.kibana.config import Dashboard, Panel, dashboards
 from tools.kibana.dashboards import dashboard_object, links_object
 from tools.kibana.data_views import data_views
 from tools.kibana.lens_panels import lens_object
+from tools.kibana.objects import SavedObject, file_text, ndjson
 from tools.kibana.vega_panels import vega_object
 
 PREFIX = "tailboard"

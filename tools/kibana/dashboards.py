@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ingest.view.kibana.importing import Reference, SavedObject
 from tools.kibana.config import COLUMNS, CONTROLS, Dashboard, Panel
+from tools.kibana.objects import Reference, SavedObject
 
 REFRESH_MS = 10_000
 TIME_FROM, TIME_TO = "now-15m", "now"

@@ -11,7 +11,7 @@ from typing import Any
 
 from ingest.core.schema import ELASTICSEARCH, fields, in_store, indices
 from ingest.store.elastic.templates import Names
-from ingest.view.kibana.importing import SavedObject
+from tools.kibana.objects import SavedObject
 
 Field = dict[str, Any]
 

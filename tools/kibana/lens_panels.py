@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingest.core.errors import UsageError
-from ingest.view.kibana.importing import Reference, SavedObject
 from tools.kibana.config import Panel
 from tools.kibana.data_views import view_id
 from tools.kibana.kql import written
 from tools.kibana.lens_columns import Column, layer, number_columns, terms_column, window_column
 from tools.kibana.lens_words import Reading, Terms, Value, Windows, page, reading, taken, terms, value, values, windows
+from tools.kibana.objects import Reference, SavedObject
 
 LAYER = "layer"
 KINDS = 8

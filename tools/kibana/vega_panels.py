@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ingest.core.errors import UsageError
-from ingest.view.kibana.importing import SavedObject
 from tools.kibana import breath_pictures, comparisons, layer_maps, load_curves, offset_maps, omissions, pictures
 from tools.kibana.config import LEVELS, Panel
 from tools.kibana.filling import Spec
+from tools.kibana.objects import SavedObject
 
 SCOPES = ("host", "cluster")
 FINEST = "finest"

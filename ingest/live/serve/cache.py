@@ -159,15 +159,7 @@ def version_of(url: str) -> Version:
 
     It raises StoreError where this cannot be determined.
     """
-    if url.startswith("sqlite:"):
-        return SqliteVersion(url)
-    return ElasticVersion(url) if url.startswith(("http://", "https://")) else lambda: _version_of_records(url)
-
-
-def _version_of_records(url: str) -> str:
-    """Return a digest of the records of all runs, which every store has."""
-    with open_store(url) as store:
-        return _digest(store.runs())
+    return SqliteVersion(url) if url.startswith("sqlite:") else ElasticVersion(url)
 
 
 class SqliteVersion:

@@ -21,10 +21,8 @@ Each rule looks at one line alone: it holds for a log that is read whole, in par
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from decimal import InvalidOperation
 from functools import lru_cache
-from typing import NamedTuple
 
 from ingest.core.units import iso_ns
 from ingest.read.context import YEAR_NS
@@ -178,38 +176,6 @@ SAID = {
 def rounding_of(length_ns: int) -> int:
     """Return by how much two intervals may overlap because their stamps are rounded, in ns."""
     return max(ROUNDING_NS, length_ns // ROUNDED_SHARE)
-
-
-class Fronts(NamedTuple):
-    """What stands in lines: tags, times in ns by the log's own clock, packed histograms; `righted` are the times put right."""
-
-    tags: list[bytes]
-    starts: list[int]
-    lengths: list[int]
-    texts: list[bytes]
-    righted: list[bool]
-
-
-def usual_intervals(lines: Sequence[bytes], stamps: str) -> Fronts | None:
-    """Return what `interval_of` does of each line, in less time; None where one is no interval, or not cut by commas alone."""
-    parts = [line.rpartition(b",") for line in lines]
-    cells = [front.split(b",") for front, _, _ in parts]
-    widths = {len(each) for each in cells}
-    tagged = widths == {4} and all(each[0].startswith(TAG) for each in cells)
-    if not (tagged or widths == {3}) or b" " in b"".join([front for front, _, _ in parts]):
-        return None
-    tags = [each.pop(0)[len(TAG) :] for each in cells] if tagged else [b""] * len(lines)
-    try:
-        starts, lengths = [seconds_ns(start) for start, _, _ in cells], [_length_ns(length) for _, length, _ in cells]
-    except StampError:
-        return None
-    righted: list[bool] = []
-    if stamps:
-        printed = list(zip(starts, lengths, strict=True))
-        right = [_put_right(start, length, stamps) for start, length in printed]
-        righted = [before != after for before, after in zip(printed, right, strict=True)]
-        starts, lengths = [start for start, _ in right], [length for _, length in right]
-    return Fronts(tags, starts, lengths, [text.rstrip() for _, _, text in parts], righted) if min(lengths) >= 0 else None
 
 
 def interval_of(line: bytes, stamps: str) -> tuple[bytes, int, int, bytes, bool]:

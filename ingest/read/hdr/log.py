@@ -25,10 +25,7 @@ Source: HdrHistogram's HistogramLogWriter, HistogramLogScanner and HistogramLogR
 
 from __future__ import annotations
 
-import mmap
 import re
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -45,7 +42,6 @@ from ingest.core.intervals import MOST_SAMPLES, Intervals, concatenate, gather, 
 from ingest.core.labels import LABELS, Series
 from ingest.core.layout import Layout, parse_layout
 from ingest.core.units import MOST_NS, figure
-from ingest.read.account import FINDINGS_KEPT, Account
 from ingest.read.context import FORM, RATE, Context, TimeZero
 from ingest.read.format_names import HDR
 from ingest.read.formats import PIECES, ROW_LABELS, Reader
@@ -57,14 +53,9 @@ from ingest.read.hdr.clock import (
     StampError,
     interval_of,
     rounding_of,
-    seconds_ns,
-    split_line,
-    usual_intervals,
 )
 from ingest.read.hdr.payload import (
-    MOST_BINS,
     PAST_RANGE,
-    TOO_MANY_LAYOUTS,
     Bins,
     Geometry,
     Layouts,
@@ -80,7 +71,7 @@ from ingest.read.hdr.tools import ASBENCH, LATTE, Origin, in_further_head, looks
 from ingest.read.missing import REJECTED, SENTENCE
 from ingest.read.schedule import Seen
 from ingest.read.sources import Around, Source
-from ingest.read.text import LONGEST_LINE, blocks, head, is_plain, name_without, open_plain, size_of
+from ingest.read.text import LONGEST_LINE, blocks, head, name_without
 
 # Where lines of an HdrHistogram log were rejected: the stretches of time of which something is missing.
 
@@ -92,12 +83,11 @@ class Gaps:
     """Keeps in the account the stretches between the lines before and after those that were rejected, in order of the log.
 
     After a line that was rejected before its time was known, all that follows may be missing until the next good one.
-    `first_end_ns` is the end of the first good line, `last_ns` the start of the last.
+    `last_ns` is the start of the last good line.
     """
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self.first_end_ns: int | None = None
         self.last_ns: int | None = None
 
     def open(self) -> None:
@@ -111,8 +101,6 @@ class Gaps:
         if missing and (opened := self._opened) is not None:
             missing.remove(opened)
             self.lost(opened.from_ns, end_ns)
-        if self.first_end_ns is None:
-            self.first_end_ns = end_ns
         self.last_ns = start_ns
 
     @property
@@ -137,23 +125,6 @@ class Gaps:
             to_ns = None if None in ends else max(end for end in ends if end is not None)
         labels = labels_of(self._context.series, unknown=ROW_LABELS) if series is None else labels_of(series)
         account.lack(Missing(labels, from_ns, to_ns, None, 0, None, Caveat(REJECTED, account.path, SENTENCE)))
-
-
-def joined(parts: Sequence[Sequence[Missing]], edges: Sequence[tuple[int | None, int | None]]) -> list[Missing]:
-    """Return what parts of a log lack, in order: stretches that are open at the end of a part go on to the next good line.
-
-    `edges` are the end of the first good line of each part and the start of its last.
-    """
-    all_missing: list[Missing] = []
-    for number, missing in enumerate(parts):
-        before = next((last for _, last in reversed(edges[:number]) if last is not None), None)
-        after = next((first for first, _ in edges[number + 1 :] if first is not None), None)
-        for entry in missing:
-            gap = entry.caveat.code == REJECTED
-            from_ns = before if gap and entry.from_ns is None else entry.from_ns
-            to_ns = after if gap and entry.to_ns is None else entry.to_ns
-            all_missing.append(replace(entry, from_ns=from_ns, to_ns=to_ns))
-    return all_missing
 
 
 # Which tags of a log hold equal numbers of samples, interval by interval: perhaps the same operations, written twice.
@@ -183,12 +154,6 @@ class TagTotals:
         for count in counts:
             value = (value * FACTOR + count + 1) % PRIME
         self.told[key] = rows + len(counts), samples + sum(counts), value
-
-    def absorb(self, later: Mapping[Key, Tally]) -> None:
-        """Add the counts of the part of the log that follows."""
-        for key, (rows, samples, value) in later.items():
-            rows_before, before, first = self.told.get(key, (0, 0, 0))
-            self.told[key] = rows_before + rows, before + samples, (first * pow(FACTOR, rows, PRIME) + value) % PRIME
 
     @property
     def overlapping(self) -> set[tuple[str, str, str]]:
@@ -224,27 +189,6 @@ def _equal(keys: Sequence[Key]) -> str:
     texts = listed(shown, NAMED_MOST) if len(shown) > NAMED_MOST else f"{', '.join(shown[:-1])} and {shown[-1]}"
     label = "op" if by_op else "tag"
     return f"the {label}s {texts} hold equal numbers of samples in every interval: {counted}; choose one with --where {label}="
-
-
-# What the lines of a part of an HdrHistogram log leave for those of the next.
-
-
-class Tail(NamedTuple):
-    """What the lines of a part of a log leave for those of the next, by tag and layout, and for the log's facts.
-
-    `plain` says that the start was given once, no tag needed a second segment and no limit of the log was met: parts are
-    then read alike, together or alone, if each tag begins in a part no earlier than it ended in those before it. `edges` are the
-    end of the first good line in ns, and the start of the last.
-    """
-
-    plain: bool
-    firsts: Mapping[tuple[bytes, Layout], int]
-    ends: Mapping[tuple[bytes, Layout], int]
-    bins: int
-    trimmed: int
-    seen: Seen
-    tallies: Mapping[Key, Tally]
-    edges: tuple[int | None, int | None] = (None, None)
 
 
 # Which lines of a log repeat an earlier one of their tag: the same time and number of samples, perhaps the same operations.
@@ -350,15 +294,6 @@ class _Checked(NamedTuple):
     target: Bins
 
 
-class _Places(NamedTuple):
-    """Which rows have a place, and series, start and end of each of these."""
-
-    keep: Sequence[int]
-    codes: Int
-    starts: Int
-    ends: Int
-
-
 class Rows:
     """Takes the lines of one log and gives its intervals. `pending` is the bytes of payloads that wait to be unpacked."""
 
@@ -374,7 +309,6 @@ class Rows:
         self._payloads: list[Payload] = []
         self._table: dict[Series, int] = {}
         self._ends: dict[tuple[bytes, Layout], list[tuple[int, int]]] = {}
-        self._firsts: dict[tuple[bytes, Layout], int] = {}
         self._parts: dict[Layout, list[Intervals[Series]]] = {}
         self._seen = Seen(context.options.get(RATE, ""))
         self._tallies = TagTotals()
@@ -426,50 +360,8 @@ class Rows:
         for line in lines:
             self._gaps.lost(line.start_ns, line.end_ns, self._series_of(line.tag))
 
-    def take(self, lines: Sequence[bytes], *, whole: bool, room: int) -> int:
-        """Take the next lines of the log, until `room` bytes of payloads wait; return how many were taken.
-
-        `whole` says that the end of the last one was seen.
-        """
-        taken = self._take_together(lines, room)
-        while taken < len(lines) and self.pending < room:
-            taken += 1
-            self._take_line(lines[taken - 1], whole=whole or taken < len(lines))
-        return taken
-
-    def _take_together(self, lines: Sequence[bytes], room: int) -> int:
-        """Take lines as far as all of them are good, which takes half as long as one by one; return how many were taken."""
-        fronts = usual_intervals(lines, self._origin.stamps)
-        if fronts is None or not self._origin.totals.isdisjoint(fronts.tags):
-            return 0
-        payloads, pending = [], self.pending
-        with suppress(PayloadError):  # which line it is, and why, is said when it is taken by itself
-            for text in fronts.texts:
-                payload = payload_of(text)
-                payloads.append(payload)
-                pending += len(payload.words) + LINE_BYTES
-                if pending >= room:
-                    break
-        taken = len(payloads)
-        if not taken:
-            return 0
-        first = fronts.starts[0]
-        moved_by = self._shifted(first) + self._clock.base_of(first)
-        starts = [start + moved_by for start in fronts.starts[:taken]]
-        ends = [start + length for start, length in zip(starts, fronts.lengths, strict=False)]
-        if min(starts) <= -MOST_NS or max(ends) >= MOST_NS:
-            return 0
-        self._begun = True
-        self._gaps.line(starts[0], ends[0])
-        self._gaps.last_ns = starts[-1]
-        self._righted |= any(fronts.righted[:taken])
-        self._lines.extend(map(_Line, range(self._number + 1, self._number + taken + 1), starts, ends, fronts.tags))
-        self._payloads.extend(payloads)
-        self._number += taken
-        self.pending = pending
-        return taken
-
-    def _take_line(self, line: bytes, *, whole: bool) -> None:
+    def take(self, line: bytes, *, whole: bool) -> None:
+        """Take the next line of the log; `whole` says that its end was seen."""
         self._number += 1
         first = line[:1]
         if first == COMMENT:
@@ -531,14 +423,10 @@ class Rows:
                 self._reject(target, [lines[row] for row in rows])
             else:
                 checked.append(self._checked(lines, rows, taken(counts, rows), geometry, target))
-        following = self._following(lines, checked[0]) if len(checked) == 1 else None
-        if following is not None:
-            self._add(lines, checked[0], following)
-        else:
-            self._add_one_by_one(lines, checked)
+        self._place(lines, checked)
 
-    def _add_one_by_one(self, lines: list[_Line], checked: list[_Checked]) -> None:
-        """Keep the rows of all geometries, each line placed by itself."""
+    def _place(self, lines: list[_Line], checked: list[_Checked]) -> None:
+        """Keep the rows of all geometries that have a place."""
         # In the order of lines, whatever their layouts: segments are numbered by it, and batches may end anywhere.
         groups = {row: group for group, part in enumerate(checked) for row in part.rows}
         places: dict[int, tuple[int, int] | None] = {}
@@ -554,23 +442,7 @@ class Rows:
             placed = np.array([places[part.rows[at]] for at in keep], np.int64).reshape(-1, 2)
             codes, starts = map(np.ascontiguousarray, placed.T)
             ends = np.array([lines[part.rows[at]].end_ns for at in keep], np.int64)
-            self._add(lines, part, _Places(keep, codes, starts, ends))
-
-    def _following(self, lines: list[_Line], checked: _Checked) -> _Places | None:
-        """Return the places of lines of one tag, each of which follows the one before it in the first segment; else None."""
-        mine = [lines[row] for row in checked.rows]
-        tags = {line.tag for line in mine}
-        segments = self._ends.get((self._key(tags.pop()), checked.target.layout)) if len(tags) == 1 else None
-        if not segments:
-            return None
-        starts, ends = (
-            np.array(column, np.int64) for column in ([line.start_ns for line in mine], [line.end_ns for line in mine])
-        )
-        end, code = segments[0]
-        if starts[0] < end or (starts[1:] < ends[:-1]).any():
-            return None
-        segments[0] = mine[-1].end_ns, code
-        return _Places(range(len(mine)), np.full(len(mine), code), starts, ends)
+            self._add(lines, part, keep, codes, starts, ends)
 
     def _checked(
         self, lines: list[_Line], rows: list[int], csr: tuple[Int, Int, Int], geometry: Geometry, target: Bins
@@ -591,16 +463,15 @@ class Rows:
         indptr, flat = gather(indptr, np.array(keep, np.int64))
         return _Checked([rows[place] for place in keep], indptr, bins[flat], counts[flat], target)
 
-    def _add(self, lines: list[_Line], checked: _Checked, places: _Places) -> None:
-        """Keep the rows of one geometry that have a place."""
+    def _add(self, lines: list[_Line], checked: _Checked, keep: Sequence[int], codes: Int, starts: Int, ends: Int) -> None:
+        """Keep these rows of one geometry: the series, start and end of each are given."""
         indptr, bins, counts, target = checked.indptr, checked.bins, checked.counts, checked.target
-        keep = places.keep
         if len(keep) < len(checked.rows):
             indptr, flat = gather(indptr, np.array(keep, np.int64))
             bins, counts = bins[flat], counts[flat]
         if target.moved_by is not None:
             indptr, bins, counts = sum_rows(indptr, bins, counts, np.arange(len(keep)), len(keep))
-        rows = Intervals(target.layout, tuple(self._table), *places[1:], indptr, bins, counts)
+        rows = Intervals(target.layout, tuple(self._table), codes, starts, ends, indptr, bins, counts)
         self._parts.setdefault(target.layout, []).append(rows)
         samples, table = rows.samples, rows.table
         self._seen.add(rows, samples)
@@ -608,11 +479,11 @@ class Rows:
         self.unpacked += len(keep)
         self._context.account.accept(len(keep))
         self._check_addable(lines, checked.rows, keep, samples)
-        for code in dict.fromkeys(places.codes.tolist()):
-            series, mine = table[code], places.codes == code
+        for code in dict.fromkeys(codes.tolist()):
+            series, mine = table[code], codes == code
             key = series.op, series.kind, series.tag, series.segment
             self._tallies.add(key, samples[mine].tolist())
-            self._again.add(key, places.starts[mine], samples[mine])
+            self._again.add(key, starts[mine], samples[mine])
         self._context.account.samples += int(samples.sum())
 
     def _check_addable(self, lines: list[_Line], rows: list[int], keep: Sequence[int], samples: Int) -> None:
@@ -637,7 +508,6 @@ class Rows:
                 self._reject(BACKWARDS if place >= MOST_SEGMENTS else TOO_MANY_TAGS, [line])
                 return None
             segments.append((0, self._new_series(line.tag)))
-            self._firsts.setdefault((self._key(line.tag), layout), line.start_ns)
         code = segments[place][1]
         segments[place] = (line.end_ns, code)
         self._trimmed += start != line.start_ns
@@ -661,32 +531,6 @@ class Rows:
         parts, self._parts, self.entries, self.unpacked = self._parts, {}, 0, 0
         for rows in parts.values():
             yield concatenate(rows)
-
-    def skip_to(self, lines: Sequence[bytes], number: int) -> int:
-        """Take the start from the first lines of a log, of which the last is an interval; go on after line `number`.
-
-        Returns what is added to stamps from there on, in ns, as long as no comment says otherwise.
-        """
-        for line in lines[:-1]:
-            self._clock.comment(line)
-        stamp = seconds_ns(split_line(lines[-1])[1])
-        self._number = number
-        return self._clock.base_of(stamp) + self._shifted(stamp)
-
-    def tail(self) -> Tail:
-        """Return what the lines so far leave for others of the same log."""
-        limits = {BACKWARDS, TOO_MANY_TAGS, TOO_MANY_LAYOUTS, LONG_LINE}
-        limited = self._clock.told_again or bool(self._said_by) or limits & self._context.account.rejected.keys()
-        plain = not limited and all(len(segments) == 1 for segments in self._ends.values())
-        ends = {key: segments[-1][0] for key, segments in self._ends.items()}
-        edges = self._gaps.first_end_ns, self._gaps.last_ns
-        return Tail(plain, self._firsts, ends, self._layouts.bins, self._trimmed, self._seen, self._tallies.told, edges)
-
-    def absorb(self, tail: Tail) -> None:
-        """Add the counts of a part of the log that was read elsewhere to those of the log."""
-        self._trimmed += tail.trimmed
-        self._seen.absorb(tail.seen)
-        self._tallies.absorb(tail.tallies)
 
     def tell_doubts(self) -> None:
         """Say in the account what cannot be taken for granted in the rows so far: equal tags, stamps put right, the unit."""
@@ -721,7 +565,6 @@ def _segment(ends: list[tuple[int, int]], line: _Line) -> tuple[int, int]:
 
 
 BATCH_BYTES = 1 << 18
-TOGETHER = 32  # lines that are taken at once
 CHUNK_ENTRIES = 1 << 17
 CHUNK_ROWS = 20_000
 HEAD_ROWS = 200
@@ -827,11 +670,10 @@ def unpacked(rows: Rows, text: Iterable[memoryview | bytes], chunk_entries: int 
     batch = min(BATCH_BYTES, 2 * chunk_entries)
     try:
         for block in text:
-            ended, place = block[-1] == NEWLINE, 0
+            ended = block[-1] == NEWLINE
             lines = bytes(block).removesuffix(b"\n").split(b"\n")
-            while place < len(lines):
-                some = lines[place : place + TOGETHER]
-                place += rows.take(some, whole=ended or place + len(some) < len(lines), room=batch)
+            for number, line in enumerate(lines, 1):
+                rows.take(line, whole=ended or number < len(lines))
                 if rows.pending >= batch:
                     rows.unpack()
                     if rows.entries >= chunk_entries or rows.unpacked >= CHUNK_ROWS:
@@ -885,194 +727,6 @@ class ResumableRows(Rows):
             "tallies": [[key, tally] for key, tally in self._tallies.told.items()],
             "repeated": [[op, lines] for op, lines in self._again.repeated.items()],
         }
-
-
-# Long HdrHistogram logs read in parts that begin at about the same time in each, for several processes.
-#
-# A part is a range of bytes that ends between two lines. What lines take from those before them is their start, which is
-# known from the first interval on where no StartTime or BaseTime follows it, and where the line before them ended. So a cut
-# is only made where no tag's next line begins before its last one ended, nearby. Whether all this was true of the whole parts
-# is shown by their tails (`alike`); where it was not, the log is read again, in one piece.
-
-
-SMALLEST = 4 << 20
-NEARBY = 1 << 18
-AT_ONCE = 1 << 18
-
-
-class Part(NamedTuple):
-    """The bytes [begin, end) of a log, to its end if `end` is None; `front` are the lines that give its start."""
-
-    begin: int
-    end: int | None
-    front: tuple[bytes, ...]
-
-
-def cut(paths: Sequence[Path], contexts: Sequence[Context], parts: int) -> tuple[list[list[Part]], list[int]] | None:
-    """Return, for each of `parts` ranges of time, the part of each log, and the epoch ns of the cuts between them.
-
-    The longest log is cut into equal numbers of bytes, the others at the same times. None where a log cannot be cut.
-    """
-    if not all(is_plain(path) for path in paths) or sum(map(size_of, paths)) < SMALLEST:
-        return None
-    logs: list[_Log] = []
-    try:
-        logs.extend(_Log(path, context) for path, context in zip(paths, contexts, strict=True))
-        if any(log.offset_ns is None for log in logs):
-            return None
-        longest = max(logs, key=lambda log: len(log.data))
-        times = [longest.time_at(len(longest.data) * number // parts) for number in range(1, parts)]
-        edges = [[log.place_of(time) for time in times] for log in logs]
-    except (StampError, InputError):  # where one has gone, who reads it says so
-        return None
-    finally:
-        for log in logs:
-            log.data.close()
-    cuts = [(log.front, [0, *places], [*places, None]) for log, places in zip(logs, edges, strict=True)]
-    return [[Part(begins[number], ends[number], front) for front, begins, ends in cuts] for number in range(parts)], times
-
-
-class _Log:
-    """A log whose lines are looked up by their place and time."""
-
-    def __init__(self, path: Path, context: Context) -> None:
-        with open_plain(path) as stream:
-            self.data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-        start = head(path)
-        self.front = () if origin_of(start).stamps else _front(start)  # stamps that need their line are not looked up
-        self.offset_ns: int | None = None
-        if self.front:
-            scratch = Context(context.series, context.zero, context.offset_ns, recorded_unit_ns=context.recorded_unit_ns)
-            self.offset_ns = rows_of(path, scratch).skip_to(self.front, len(self.front))
-
-    def time_at(self, place: int) -> int:
-        """Return the epoch ns at which the first line after a place begins; StampError where there is none."""
-        begin = self.data.find(b"\n", place) + 1
-        end = self.data.find(b"\n", begin)
-        if not begin or end < 0 or end - begin > NEARBY:
-            raise StampError
-        return seconds_ns(split_line(self.data[begin:end])[1]) + (self.offset_ns or 0)
-
-    def place_of(self, time_ns: int) -> int:
-        """Return where the first line that begins at a time or later does, moved on to where the log can be cut."""
-        steps = range(sum(len(line) + 1 for line in self.front), len(self.data), NEARBY)
-        near = bisect_left(steps, time_ns, key=self._time_or_end)
-        begin = self.data.find(b"\n", steps[max(near - 1, 0)]) + 1 if steps else 0
-        places: list[int] = []
-        lines: list[tuple[bytes, int, int]] = []
-        while begin and begin < len(self.data) and len(places) < len(self.data):
-            end = self.data.find(b"\n", begin)
-            if end < 0 or end - begin > NEARBY or begin > steps[max(near - 1, 0)] + 4 * NEARBY:
-                break
-            tag, start, length, _ = split_line(self.data[begin:end])
-            stamp = seconds_ns(start) + (self.offset_ns or 0)
-            places.append(begin)
-            lines.append((tag, stamp, stamp + seconds_ns(length)))
-            begin = end + 1
-        chosen = _cut_between(lines, time_ns)
-        if chosen is None:
-            raise StampError
-        return places[chosen]
-
-    def _time_or_end(self, place: int) -> int:
-        return self.time_at(place) if self.data.find(b"\n", self.data.find(b"\n", place) + 1) > 0 else 1 << 62
-
-
-def _front(text: bytes) -> tuple[bytes, ...]:
-    """Return the lines up to the first interval that can be read; none if there is none."""
-    lines = text.split(b"\n")[:-1]
-    for number, line in enumerate(lines):
-        if line.startswith((COMMENT, LEGEND)) or not line.strip():
-            continue
-        try:
-            _, start, length, payload = split_line(line)
-            seconds_ns(start)
-            good = seconds_ns(length) >= 0 and bool(payload_of(payload))
-        except (StampError, PayloadError):
-            continue
-        if good:
-            return tuple(lines[: number + 1])
-    return ()
-
-
-def _cut_between(lines: Sequence[tuple[bytes, int, int]], time_ns: int) -> int | None:
-    """Return the first line from a time on that every tag's later lines begin at or after all its earlier ones ended."""
-    earliest: dict[bytes, int] = {}
-    after: list[dict[bytes, int]] = []
-    for tag, start, _ in reversed(lines):
-        earliest[tag] = min(start, earliest.get(tag, start))
-        after.append(dict(earliest))
-    after.reverse()
-    ends: dict[bytes, int] = {}
-    for number, (tag, start, end) in enumerate(lines):
-        if start >= time_ns and all(first >= ends.get(later_tag, first) for later_tag, first in after[number].items()):
-            return number
-        ends[tag] = max(end, ends.get(tag, end))
-    return None
-
-
-def read_part(path: Path, context: Context, part: Part, chunk_entries: int = CHUNK_ENTRIES) -> Iterator[Intervals[Series] | Tail]:
-    """Yield the intervals of a part of a log as `hdr.log.read` does, then its tail. Notes are left to `settled`."""
-    rows = rows_of(path, context)
-    if part.begin:
-        rows.skip_to(part.front, sum(block.count(b"\n") for block in _blocks(path, 0, part.begin)))
-    yield from unpacked(rows, _blocks(path, part.begin, part.end), chunk_entries)
-    yield rows.tail()
-
-
-def _blocks(path: Path, begin: int, end: int | None) -> Iterator[bytes]:
-    """Yield whole lines of a range of bytes in blocks of about 256 KiB; InputError for lines of more than 1 MiB."""
-    rest = b""
-    with open_plain(path) as stream:
-        stream.seek(begin)
-        left = end - begin if end is not None else None
-        while data := stream.read(AT_ONCE if left is None else min(AT_ONCE, left)):
-            left = None if left is None else left - len(data)
-            if whole := data.rfind(b"\n") + 1:
-                yield rest + data[:whole]
-                rest = data[whole:]
-            else:
-                rest += data
-            if len(rest) >= LONGEST_LINE:
-                raise InputError("a line of more than 1 MiB", path)
-    if rest:
-        yield rest
-
-
-def alike(tails: Sequence[Tail]) -> bool:
-    """Return whether the parts of a log, in order, gave the rows that the log gives when it is read as one."""
-    ends: dict[tuple[bytes, Layout], int] = {}
-    for tail in tails:
-        if any(first < ends.get(key, first) for key, first in tail.firsts.items()):
-            return False
-        ends.update(tail.ends)
-    bounded = sum(tail.bins for tail in tails) <= MOST_BINS and sum(len(tail.ends) for tail in tails) <= MOST_SERIES
-    return bounded and all(tail.plain for tail in tails)
-
-
-def settled(path: Path, context: Context, tails: Sequence[Tail], accounts: Sequence[Account]) -> None:
-    """Make the account of a log that of its parts, in order, with the notes on the log as a whole."""
-    whole = Account(path=context.account.path, notes=list(context.account.notes))
-    kept: Counter[str] = Counter()
-    missing = joined([account.missing for account in accounts], [tail.edges for tail in tails])
-    for account in accounts:
-        for note in account.notes:
-            whole.note(note)
-        account.path, account.notes = "", []
-        findings, account.findings = account.findings, []
-        whole.add(account)
-        for finding in findings:
-            kept[finding.reason] += 1
-            if kept[finding.reason] <= FINDINGS_KEPT:
-                whole.findings.append(finding)
-    whole.missing = []
-    for entry in missing:
-        whole.lack(replace(entry, caveat=replace(entry.caveat, subject=whole.path)))
-    context.account.replace(whole)
-    rows = rows_of(path, context)
-    for tail in tails:
-        rows.absorb(tail)
-    rows.settle()
 
 
 # HdrHistogram interval logs as sources: labels, start, recorded unit.

@@ -31,7 +31,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count, pairwise, repeat
-from pickle import PickleBuffer
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -363,14 +362,10 @@ READ = ("@timestamp", *NUMBERS, "in_flight", *PATHS.values(), "interval.end_ns")
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a bulk request: `body` holds two lines for each of `documents`; it may be a view of a message."""
+    """A piece of a bulk request: `body` holds two lines for each of `documents`."""
 
-    body: bytes | memoryview
+    body: bytes
     documents: int
-
-    def __reduce__(self) -> tuple[type[Chunk], tuple[PickleBuffer, int]]:
-        """Return it with its body apart, which then goes from one process to another without being copied into a pickle."""
-        return Chunk, (PickleBuffer(self.body), self.documents)
 
 
 def labels_document(series: Series) -> dict[str, Any]:
@@ -456,7 +451,7 @@ def deletion(index: str, id_: str) -> bytes:
 
 def documents_of(chunk: Chunk) -> Iterator[tuple[bytes, bytes]]:
     """Yield (action line, document line) of a chunk; a deletion has no document."""
-    lines = iter(bytes(chunk.body).split(b"\n"))
+    lines = iter(chunk.body.split(b"\n"))
     for action in lines:
         if action:
             yield action, b"" if action.startswith(b'{"delete"') else next(lines)

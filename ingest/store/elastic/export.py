@@ -105,9 +105,9 @@ def made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]
             if chosen:
                 for windows in windows_of(store.db, chosen, step_of([chosen[0].series], record.step_ns)):
                     for chunk in interval_chunks(windows, record, source, names):
-                        yield bytes(chunk.body)
+                        yield chunk.body
         for chunk in breath_chunks(breaths_of(store.db, *_key(source)), source, names):
-            yield bytes(chunk.body)
+            yield chunk.body
     documents = RollupDocuments(record, names, ALL_FINAL, default_kind_of(series))
     for scope, grouped in ((HOST, host_group), (CLUSTER, cluster_group)):
         for step in rollup_steps(record.step_ns):

@@ -20,7 +20,7 @@ import numpy as np
 from ingest.core.coverage import Missing
 from ingest.query.coverage import Lack, stored_entries
 from ingest.store.coverage import IDENTITY, brings, identified, known_together
-from ingest.store.elastic.rollups import FOREVER, CachedRun, HostTotals, OwnRollups, RollupWriter, slab_of
+from ingest.store.elastic.rollups import CachedRun, HostTotals, OwnRollups, RollupWriter, slab_of
 from ingest.store.elastic.runs import (
     EVERY_GENERATION,
     Guarded,
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 
 MOST_SLABS = 1000
-MOST_NAMED = 1000  # sources that a query leaves out by name
 
 
 @dataclass(slots=True)
@@ -128,7 +127,7 @@ class Finish:
         """Return whether all rollups can be made from memory as far as was known when the load began."""
         loading = self._loading
         others = loading.standing.sources.keys() - self._mine
-        if not self._from_memory() or loading.gathered.until_ns != FOREVER or not loading.standing.all_complete(others):
+        if not self._from_memory() or not loading.standing.all_complete(others):
             return False
         if self._found:
             return False
@@ -154,7 +153,7 @@ class Finish:
         """Return whether the store holds of the sources just what this load has written of them, and all of that was gathered."""
         loading = self._loading
         refused = any(state.refused for state in loading.states.values())
-        whole = loading.gathered.samples == loading.rolled
+        whole = loading.gathered.whole and loading.gathered.samples == loading.rolled
         return whole and loading.fresh and not refused and bool(loading.finished) and bool(loading.touched.windows)
 
     def _alone(self) -> bool:
@@ -195,19 +194,10 @@ class Finish:
             settle_breaths(store, again)
         stored = list(standing.series())
         missing = store.lacking(run, {run.run: standing.accounts()})
-        whole = self._moves(stored) or bool(missing and not self._lacks_in_place()) or self._found
-        if whole:
+        if self._moves(stored) or bool(missing and not self._lacks_in_place()) or self._found:
             loading.touched.add(sweeper.all_windows(run))  # what a source lacks may concern windows that others wrote
         writer = self._writer(standing, stored, missing, lowered=bool(again))
-        if self._from_memory() and len(self._mine) <= MOST_NAMED and not writer.lowered and not writer.anew and not whole:
-            layouts = layouts_of(stored)
-            store.sender.refresh(store.names.all("intervals"))
-            generation = store.records.generation(run.run)
-            OwnRollups(writer, loading.gathered, layouts).write_hosts(generation, sorted(self._mine))
-            writer.write_hosts(layouts, generation, loading.gathered.until_ns)
-            writer.write_cluster(layouts)
-        else:
-            writer.write(stored)
+        writer.write(stored)
         for source in again:
             check_all_there(store.connection, store.names, source, loading.state(source.source))
         store.records.changed(run.run, partial(loaded_again, run.run))

@@ -4,10 +4,10 @@ Rollups of a load that writes what nobody else has written: made from memory, an
 
     others  none: this load alone has sources in the run    -> nothing is read
             all complete, and of other hosts                -> their rollups of hosts, for the cluster and the whole run
-            any other                                       -> their documents of this load's hosts, then all as `rollups.py`
+            any other                                       -> all documents of this load's hosts, as `RollupWriter` does
 
 The first two hold only if nobody joins the run before all is written: whoever calls this finds out afterwards, by writing the
-record of the run under the guard of the load's beginning, and has the rest made as `rollups.py` does where somebody has.
+record of the run under the guard of the load's beginning, and has all of it made by `RollupWriter` where somebody has.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ class CachedRun:
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, as the server's documents give them.
 
-        NotRememberedError where they were not kept; raises what `answer_from` raises.
+        NotCachedError where they were not kept; raises what `answer_from` raises.
         """
         return answer_from(self, [self.record], question, rollups=False)
 
@@ -280,15 +280,15 @@ class CachedRun:
             raise NotCachedError(f"windows by {', '.join(plan.labels)}")
 
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals[Series]]:
-        """Raise NotRememberedError: there are no rollups yet."""
+        """Raise NotCachedError: there are no rollups yet."""
         raise NotCachedError("rollups")
 
     def rollup_span(self, plan: Plan) -> tuple[int, int] | None:
-        """Raise NotRememberedError: there are no rollups yet."""
+        """Raise NotCachedError: there are no rollups yet."""
         raise NotCachedError("rollups")
 
     def sorted_windows(self, plan: Plan, key: AnswerKey, by: Sequence[str]) -> Iterator[Sequence[Intervals[Group]]]:
-        """Raise NotRememberedError: windows are not kept in this order."""
+        """Raise NotCachedError: windows are not kept in this order."""
         raise NotCachedError("windows in the order of their groups")
 
 
@@ -327,23 +327,22 @@ def _as_documents(windows: Intervals[Series]) -> Intervals[Series]:
 # The windows of hosts that a load has written, added up as it goes: what its rollups are made of where nobody else writes them.
 #
 # Each reading process adds up what it packs, and hands its sums over when it ends: they are far fewer than the windows. Memory
-# is bounded. Where a load has more windows than fit, the later ones are let go, and are read back from the server.
+# is bounded. Where a load has more windows than fit, all are let go, and read back from the server.
 
 
 MOST_ENTRIES, LEAST_ENTRIES = 2_000_000, 500_000  # 16 bytes each; of all reading processes, of one of them
-KEPT = 0.6
 FOREVER = 1 << 62
 
 Kind = tuple[Layout, bool]
 
 
 class ProcessTotals(NamedTuple):
-    """What one process has gathered: sums of the windows that start before `until_ns`, of how many samples in all.
+    """What one process has gathered: sums of its windows, none where they are not `whole`; of how many samples in all.
 
     `kept` are the windows themselves, if they are of one host and few enough.
     """
 
-    until_ns: int
+    whole: bool
     samples: int
     parts: list[Intervals[RollupKey]]
     kept: Windows | None
@@ -351,14 +350,13 @@ class ProcessTotals(NamedTuple):
 
 @dataclass(slots=True)
 class HostTotals:
-    """Sums of windows by host, operation and kind, all that start before `until_ns`: whole time slabs.
+    """Sums of windows by host, operation and kind; once they are more than fit they are let go, and no longer `whole`.
 
-    `samples` are those of all windows that were added, also of those that were let go.
+    `samples` are those of all windows that were added, also where these were let go.
     """
 
-    slab_ns: int
     most_entries: int = field(default_factory=lambda: MOST_ENTRIES)
-    until_ns: int = FOREVER
+    whole: bool = True
     samples: int = 0
     keeps_bytes: bool = True
     remembered: CachedWindows = field(default_factory=CachedWindows)
@@ -379,30 +377,27 @@ class HostTotals:
         if len(rows):
             self.samples += sum_of(rows.counts if rows.completions is None else rows.completions)
             self.remembered.add(rows)
-            self._hold(rows.relabelled(host_group))
+            if self.whole:
+                self._hold(rows.relabelled(host_group))
 
     def take(self, sums: ProcessTotals) -> None:
         """Add what a reading process has handed over."""
         self.most_entries = MOST_ENTRIES  # of all of them together
         self.samples += sums.samples
-        if sums.until_ns < self.until_ns:
-            self._cut(sums.until_ns)
+        self.whole &= sums.whole
         for part in sums.parts:
             self._hold(widened(part))
         self.remembered.take(sums.kept)
 
     def sums(self) -> ProcessTotals:
         """Hand over what was gathered, in as few bytes as it fits in: it goes from one process to another."""
-        sums = ProcessTotals(self.until_ns, self.samples, [narrowed(part) for part in self.parts()], self.remembered.kept)
+        sums = ProcessTotals(self.whole, self.samples, [narrowed(part) for part in self.parts()], self.remembered.kept)
         self.samples, self._parts, self._entries, self.remembered = 0, {}, 0, CachedWindows()
         return sums
 
     def _hold(self, windows: Intervals[RollupKey]) -> None:
-        rows = before(windows, self.until_ns)
-        if not len(rows):
-            return
-        self._parts.setdefault((rows.layout, rows.completions is None), []).append(rows)
-        self._entries += len(rows.bins)
+        self._parts.setdefault((windows.layout, windows.completions is None), []).append(windows)
+        self._entries += len(windows.bins)
         if self._entries > max(self._limit, self.most_entries):
             self.settle()
 
@@ -412,29 +407,13 @@ class HostTotals:
         return [part for parts in self._parts.values() for part in parts]
 
     def settle(self) -> None:
-        """Add up what was added, and let go of what does not fit: `until_ns` says then what there is."""
-        self._parts = {kind: [merged(parts)] for kind, parts in self._parts.items() if parts}
-        self._count()
-        if self._entries > self.most_entries:
-            self._let_go()
+        """Add up what was added; all of it is let go where that is more than fits, or some was let go elsewhere."""
+        self._parts = {kind: [merged(parts)] for kind, parts in self._parts.items()}
+        self._entries = sum(len(part.bins) for [part] in self._parts.values())
+        self.whole &= self._entries <= self.most_entries
+        if not self.whole:
+            self._parts, self._entries = {}, 0
         self._limit = self._entries + self.most_entries // 4
-
-    def _count(self) -> None:
-        self._entries = sum(len(part.bins) for parts in self._parts.values() for part in parts)
-
-    def _let_go(self) -> None:
-        """Let go of the last windows, so that some room is left."""
-        every = [part for parts in self._parts.values() for part in parts]
-        starts = np.concatenate([part.start_ns for part in every])
-        order = np.argsort(starts, kind="stable")
-        sizes = np.cumsum(np.concatenate([np.diff(part.indptr) for part in every])[order])
-        place = int(np.searchsorted(sizes, int(self.most_entries * KEPT)))
-        self._cut(int(starts[order][min(place, len(order) - 1)]) // self.slab_ns * self.slab_ns)
-
-    def _cut(self, until_ns: int) -> None:
-        self.until_ns = until_ns
-        self._parts = {kind: [before(part, self.until_ns) for part in parts] for kind, parts in self._parts.items()}
-        self._count()
 
 
 def without_bytes(windows: Intervals[Key]) -> Intervals[Key]:
@@ -442,30 +421,6 @@ def without_bytes(windows: Intervals[Key]) -> Intervals[Key]:
     if windows.exact is None or windows.exact.bytes is None:
         return windows
     return replace(windows, exact=replace(windows.exact, bytes=None))
-
-
-def before(windows: Intervals[RollupKey], until_ns: int) -> Intervals[RollupKey]:
-    """Return the windows that start before a time."""
-    inside = windows.start_ns < until_ns
-    return windows if inside.all() else windows.take(np.flatnonzero(inside))
-
-
-def joined(
-    own: Sequence[Intervals[RollupKey]], theirs: Iterable[Sequence[Intervals[Series]]], slab_ns: int
-) -> Iterator[list[Intervals[RollupKey]]]:
-    """Yield own windows with those of others of the same time slab; those of slabs in which others have nothing come last."""
-    left = list(own)
-    for parts in theirs:
-        slab = int(parts[0].start_ns[0]) // slab_ns
-        mine, rest = [], []
-        for part in left:
-            inside = part.start_ns // slab_ns == slab
-            mine.append(part.take(np.flatnonzero(inside)))
-            rest.append(part.take(np.flatnonzero(~inside)))
-        left = rest
-        yield [*(part for part in mine if len(part)), *(part.relabelled(host_group) for part in parts)]
-    if any(len(part) for part in left):
-        yield [part for part in left if len(part)]
 
 
 # Rollups: documents -> merged histograms by host, then by cluster, for the windows that a load has touched.
@@ -543,10 +498,10 @@ class RollupWriter:
         self.write_hosts(layouts, first)
         self.write_cluster(layouts, first)
 
-    def write_cluster(self, layouts: Layouts, first: int | None = None) -> None:
+    def write_cluster(self, layouts: Layouts, first: int) -> None:
         """Write the rollups of the cluster and of the whole run, those of hosts being sent; `first` is their generation."""
         self._refresh("rollups")
-        if self.anew and first is not None:
+        if self.anew:
             self._drop_older(first, WINDOWS_OF_HOSTS)
         generation = self._generation()
         gone = Gone(self._touched_cluster(), self._steps)
@@ -556,7 +511,7 @@ class RollupWriter:
         self._write_gone(gone, generation)
         if self.grown:
             self._write_whole(layouts, generation)
-        if self.anew and first is not None:
+        if self.anew:
             self._refresh("rollups")
             self._drop_older(generation, [{"bool": {"must_not": [{"bool": {"filter": WINDOWS_OF_HOSTS}}]}}])
         self.store.sender.show(self.store.names.all("rollups"))
@@ -634,15 +589,11 @@ class RollupWriter:
         records = self.store.records
         return records.raise_generation(self.run.run) if self.lowered or self.anew else records.generation(self.run.run)
 
-    def write_hosts(self, layouts: Layouts, generation: int, since_ns: int = -FOREVER) -> None:
-        """Write the rollups of hosts from their documents, in the slabs from a time on."""
-        slabs = self.touched.slabs(self.slab_ns)
-        slabs = slabs[slabs >= since_ns]
-        if not self.anew and not len(slabs):
-            return
+    def write_hosts(self, layouts: Layouts, generation: int) -> None:
+        """Write the rollups of hosts from their documents."""
         hosts = [] if self.anew else [one_of("host.name", self.touched.hosts)]
-        index, query = self.store.names.all("intervals"), self.documents_of(slabs, *hosts)
-        gone = Gone({key: starts[starts >= since_ns] for key, starts in self._touched_hosts().items()}, self._steps)
+        index, query = self.store.names.all("intervals"), self.documents_of(self.touched.slabs(self.slab_ns), *hosts)
+        gone = Gone(self._touched_hosts(), self._steps)
         for parts in self.slabs(index, query, self.run.step_ns):
             self._write_steps(merged_in(parts, host_group, layouts), gone, generation)
         self._write_gone(gone, generation)
@@ -803,16 +754,6 @@ class OwnRollups:
         writer.write_whole(whole, (low, high), generation)
         if others:
             writer.drop_strays(low)
-
-    def write_hosts(self, generation: int, mine: Sequence[str]) -> None:
-        """Write the rollups of hosts from memory and from the documents that other sources than `mine` have of these hosts."""
-        writer = self._writer
-        others = {"bool": {"must_not": [{"terms": {"source.id": list(mine)}}]}}
-        query = [*writer.documents_of(self._slabs, one_of("host.name", writer.touched.hosts)), others]
-        theirs = writer.slabs(writer.store.names.all("intervals"), query, writer.run.step_ns)
-        for parts in joined(self._gathered.parts(), theirs, writer.slab_ns):
-            for part in merged_in(parts, _itself, self._layouts):
-                writer.write_windows(merged([part]), generation)
 
     def _of_others(self, query: Sequence[dict[str, Any]], step_ns: int) -> Iterator[list[Intervals[RollupKey]]]:
         """Yield rollups of hosts that this load has nothing of, slab by slab."""

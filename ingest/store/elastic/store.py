@@ -41,7 +41,7 @@ from ingest.store.elastic.findings import (
 )
 from ingest.store.elastic.holdings import ElasticHoldings, counting_only
 from ingest.store.elastic.load import Finish, Loading
-from ingest.store.elastic.rollups import CachedRun, HostTotals, slab_of, without_bytes
+from ingest.store.elastic.rollups import CachedRun, HostTotals, without_bytes
 from ingest.store.elastic.runs import (
     CachedRecords,
     Records,
@@ -55,9 +55,8 @@ from ingest.store.elastic.runs import (
     touch_of,
     writing,
 )
-from ingest.store.elastic.templates import PERIODIC, Names, Site, site_of
+from ingest.store.elastic.templates import PERIODIC, Site, site_of
 from ingest.store.lifecycle import Coarsened, CoarserBins, Widened
-from ingest.store.live import LiveStore
 from ingest.store.records import (
     COMPLETE,
     UNKNOWN_ZERO,
@@ -74,7 +73,6 @@ from ingest.store.verify import Chosen, Verification
 if TYPE_CHECKING:
     from ingest.query.story.stored import StoredFinding
     from ingest.store.answers import Catalogue
-    from ingest.store.elastic.export import ReplayAccount
 
 DEAD_LETTER_FILE = "tailboard-dead-letters.ndjson"
 
@@ -140,23 +138,10 @@ class ElasticStore(Store):
     @property
     def offers(self) -> Capabilities:
         """Return the capabilities beyond those that every origin has."""
-        offers = capabilities_of(self).add(GROWTH, self._growth).add(KNOWN_RUNS, self.knowing_runs)
-        return offers.add(DOCUMENTS, self._documents).add(DEAD_LETTERS, self._replayed)
-
-    def _growth(self) -> LiveStore:
-        from ingest.store.elastic.live import ElasticLive
-
-        return ElasticLive(self)
-
-    def _documents(self, record: RunRecord, names: Names) -> Iterator[bytes]:
-        from ingest.store.elastic.export import read_back
-
-        return read_back(self, record)
-
-    def _replayed(self, path: Path) -> ReplayAccount:
-        from ingest.store.elastic.export import replayed
-
-        return replayed(self, path)
+        offers = capabilities_of(self).add(KNOWN_RUNS, self.knowing_runs)
+        offers.later(GROWTH, "ingest.store.elastic.live.ElasticLive", self)
+        offers.later(DOCUMENTS, "ingest.store.elastic.export.read_back", self)
+        return offers.later(DEAD_LETTERS, "ingest.store.elastic.export.replayed", self)
 
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
@@ -181,7 +166,7 @@ class ElasticStore(Store):
         known = self._loads.get(run.run)
         fresh = known is None and not anew and not (there.sources.keys() & {source.source for source in wanted})
         began = there.start_ns if there.run_record and not anew else None
-        loading = known or Loading(there, HostTotals(slab_of(run.step_ns)), began, anew=anew)
+        loading = known or Loading(there, HostTotals(), began, anew=anew)
         for source in wanted:
             loading.states.pop(source.source, None)
         before = {record.source: record for record in there.source_records}
@@ -235,7 +220,7 @@ class ElasticStore(Store):
     def _loading(self, run: str) -> Loading:
         """Return the load of a run; of one that nothing was begun of, what is to be finished."""
         if run not in self._loads:
-            self._loads[run] = Loading(self.records.standings([run])[run], HostTotals(slab_of(0)), fresh=False)
+            self._loads[run] = Loading(self.records.standings([run])[run], HostTotals(), fresh=False)
         return self._loads[run]
 
     def finish_source(self, source: SourceRecord, spans: Spans) -> None:

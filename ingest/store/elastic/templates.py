@@ -172,14 +172,6 @@ def _component(template: Mapping[str, Any], version: int, meta: Mapping[str, Any
     return {"template": dict(template), "version": version, "_meta": dict(meta)}
 
 
-def generated_templates() -> dict[str, str]:
-    """Return the templates of the default site as committed files: text by path below mappings/."""
-    return {
-        f"elasticsearch/{kind}_templates/{name}.json": json.dumps(body, indent=2) + "\n"
-        for (kind, name), body in templates(Site("tailboard")).items()
-    }
-
-
 def path_of(kind: str, name: str) -> str:
     """Return the path of a template."""
     return f"/_{kind}_template/{name}"

@@ -33,7 +33,7 @@ from ingest.store import DOCUMENTS, GROWTH, Store
 from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.capabilities import capabilities_of
 from ingest.store.lifecycle import Coarsened, CoarserBins, Widened, check_joinable, check_replaceable
-from ingest.store.live import LiveStore, Watch, final_by_all, watched
+from ingest.store.live import Watch, final_by_all, watched
 from ingest.store.records import (
     COMPLETE,
     LOADING,
@@ -155,12 +155,8 @@ class SqliteStore(Store):
     @property
     def offers(self) -> Capabilities:
         """Return the capabilities beyond those that every origin has."""
-        return capabilities_of(self).add(GROWTH, self._growth).add(SNAPSHOT, self.one_moment).add(DOCUMENTS, self._documents)
-
-    def _growth(self) -> LiveStore:
-        from ingest.store.sqlite.live import SqliteLive
-
-        return SqliteLive(self)
+        offers = capabilities_of(self).add(SNAPSHOT, self.one_moment).add(DOCUMENTS, self._documents)
+        return offers.later(GROWTH, "ingest.store.sqlite.live.SqliteLive", self)
 
     def _documents(self, record: RunRecord, names: Names) -> Iterator[bytes]:
         from ingest.store.elastic.export import made

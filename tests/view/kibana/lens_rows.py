@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ingest.view.kibana.importing import SavedObject
 from tools.kibana.asked import Shown
 from tools.kibana.asked_lens import lens_request
+from tools.kibana.objects import SavedObject
 
 COMPUTED = ("formula", "math")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ingest.cli import run
 from ingest.core.errors import InputError
 from ingest.store import open_store
-from ingest.view.kibana.importing import Reference, line, ndjson, shipped
+from ingest.view.kibana.importing import shipped
 from tests.doubles.elasticsearch.hdr import Range, cover, sketch
 from tests.doubles.elasticsearch.proofs.comparing import recorded
 from tests.doubles.kibana.schemas import problems
@@ -22,6 +22,7 @@ from tools.kibana.compile import compiled, kibana_files
 from tools.kibana.config import CONTROLS, dashboard, dashboards
 from tools.kibana.lint.objects import read_files
 from tools.kibana.lint.trees import nodes
+from tools.kibana.objects import Reference, line, ndjson, object_of
 from tools.kibana.requests import PERCENTS, edges, latency_rows
 
 ROOT = Path(__file__).parents[3]
@@ -69,8 +70,10 @@ def test_the_same_words_give_the_same_bytes() -> None:
 @pytest.mark.parametrize("prefix", ["tailboard", "p", "perf.lab_2-x", "q" * 100])
 def test_setup_sends_what_would_be_compiled_for_a_prefix(prefix: str) -> None:
     """`setup` reads the committed file and puts another prefix into it: ids, indices, titles and the lines of specs."""
-    assert shipped(prefix) == compiled(prefix)
-    assert ndjson(shipped(prefix)) == ndjson(compiled(prefix))
+    assert tuple(object_of(json.loads(saved.text)) for saved in shipped(prefix)) == compiled(prefix)
+    assert [(saved.type, saved.id, saved.title) for saved in shipped(prefix)] == [
+        (saved.type, saved.id, saved.title) for saved in compiled(prefix)
+    ]
 
 
 def test_another_prefix_is_another_set_of_objects_on_other_indices() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from ingest.core.schema import elasticsearch_mappings, indices
 from ingest.store.elastic.templates import Names
-from ingest.view.kibana.importing import line
 from tools.kibana.data_views import data_views, index_of, pattern, view_fields
+from tools.kibana.objects import line
 
 VIEWS = {index_of(view.id): view for view in data_views("perf")}
 

@@ -14,20 +14,27 @@ from ingest.core.errors import StoreError, UsageError
 from ingest.view.kibana.importing import (
     Connection,
     Imported,
-    Reference,
     Refusal,
     SavedObject,
     checked_space,
     checked_url,
     import_body,
     import_objects,
+    saved_object,
 )
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.kibana import KibanaDouble
 from tests.doubles.kibana.multipart import parts_of
 from tests.doubles.tls import CERTIFICATE, TlsFront, fingerprint
+from tools.kibana import objects
 
-VIEW = SavedObject(
+
+def importable(*words) -> SavedObject:
+    """Return an object as `setup` has it: its line."""
+    return saved_object(objects.line_text(objects.SavedObject(*words)))
+
+
+VIEW = importable(
     "index-pattern", "tailboard-rollups", {"title": "tailboard-rollups-*", "name": "Rollups", "timeFieldName": "@timestamp"}
 )
 SEARCH = {"searchSourceJSON": {"query": {"query": "", "language": "kuery"}, "filter": []}}
@@ -47,7 +54,8 @@ def board(name: str, view: str = "tailboard-rollups", **attributes) -> SavedObje
         "kibanaSavedObjectMeta": SEARCH,
         **attributes,
     }
-    return SavedObject("dashboard", name, words, (Reference("index-pattern", view, "controlGroup_run:optionsListDataView"),))
+    control_view = objects.Reference("index-pattern", view, "controlGroup_run:optionsListDataView")
+    return importable("dashboard", name, words, (control_view,))
 
 
 OBJECTS = (VIEW, board("hosts"), board("größe"))

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ingest.view.kibana.importing import file_text
 from tools.kibana.compile import kibana_files
 from tools.kibana.data_views import data_views
 from tools.kibana.lint import RULES, problems
 from tools.kibana.lint.budget import Buckets, buckets
+from tools.kibana.objects import file_text
 
 BAD = Path(__file__).parent / "bad"
 ROOT = Path(__file__).parents[3]

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ingest.view.kibana.importing import SavedObject
 from tools.kibana.asked_lens import lens_columns, unknown_operations
 from tools.kibana.data_views import index_of, view_fields
 from tools.kibana.lint.objects import Objects, Problem, entries, spec_of, tables_of
 from tools.kibana.lint.trees import Node, nodes
+from tools.kibana.objects import SavedObject
 
 COUNT = "count"
 DIGESTS = frozenset({"percentile", "percentile_rank", "median"})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingest.view.kibana.importing import SavedObject
 from tools.kibana.asked_lens import lens_layer
 from tools.kibana.data_views import index_of, view_fields
 from tools.kibana.lint.objects import Objects, Problem, entries
 from tools.kibana.lint.reading import SCOPE, measuring
+from tools.kibana.objects import SavedObject
 
 MARKS = "marks"
 HOST = "host.name"

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.view.kibana.importing import SavedObject, object_of
 from tools.kibana.asked_lens import lens_aggs, lens_layer, unknown_operations
 from tools.kibana.data_views import index_of
 from tools.kibana.kql import query
+from tools.kibana.objects import SavedObject, object_of
 
 Json = Mapping[str, Any]
 Problem = tuple[str, str]

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
-from ingest.view.kibana.importing import SavedObject
 from tools.kibana.asked_lens import lens_layers
 from tools.kibana.config import COLUMNS
 from tools.kibana.lint.objects import FOLDER, Objects, Problem
+from tools.kibana.objects import SavedObject
 
 
 def file_name(objects: Objects) -> Iterator[Problem]:
