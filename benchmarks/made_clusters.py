@@ -93,7 +93,7 @@ class Cluster:
         sums = self._added(question, step)
         run = LogRun(RUN, {}, self.start_ns, relative=False, step_ns=1 if step % SECOND else SECOND)
         if question.step == AUTO:
-            bounds = {RUN: range_in(question, self.start_ns, SECOND)}
+            bounds = {RUN: range_in(question, RUN, self.start_ns, SECOND)}
             step = auto_step(*auto_span(of_runs(sums.reach), bounds, SECOND), SECOND, question.windows)
             sums.parts = widened(sums.parts, step)
         return answer_of(Merged(sums=sums, step_ns=step, runs=[run], labels={}, named=[RUN], selected=(), notes=[]), question)
