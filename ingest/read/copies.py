@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.core.coverage import Caveat
-from ingest.core.errors import InputError, as_text, listed
+from ingest.core.errors import InputError, as_text, counted, listed
 from ingest.core.labels import LABELS
 from ingest.read.context import FORM, SHADOWING, SPANS
 from ingest.read.format_names import HDR, YCSB
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SAMPLE = 1 << 16
 TWO_FORMS = "another file holds the same operations in another form (--prefer chooses between single operations and histograms)"
+TWICE = "it holds {} of {} at the same times: what both hold is counted twice"
 FINER = "another file holds the same series and times in finer bins: native histograms of Prometheus beside classic ones"
 SAID = ("--host", "--host-alias")
 
@@ -180,17 +181,30 @@ def in_one_form(sources: Sequence[Source], prefer: str, skipped: list[Skipped]) 
 
 
 def in_finer_bins(sources: Sequence[Source], skipped: list[Skipped], caveats: list[Caveat]) -> list[Source]:
-    """Return the sources of polls with each series once where files hold it in two forms: the native one is taken."""
+    """Return the sources of polls with each series once where files hold it in two forms: the native one is taken.
+
+    What two files hold in one form at the same times is a caveat: which polls are the same cannot be told.
+    """
     if not any(SPANS in source.context.options for source in sources):
         return list(sources)
-    from ingest.read.polls import parse_spans
+    from ingest.read.polls import OF_FILE, parse_spans
 
     spans = {source.path: parse_spans(source.context.options.get(SPANS, "")) for source in sources}
     fine: dict[tuple[str, str], list[Span]] = defaultdict(list)
+    known: dict[tuple[str, str, bool], list[tuple[Path, Span]]] = defaultdict(list)
     for source in sources:
+        run, again = source.context.series.run, Counter[Path]()
         for span in spans[source.path]:
             if span.native:
-                fine[source.context.series.run, span.series].append(span)
+                fine[run, span.series].append(span)
+            if span.series.startswith(OF_FILE):
+                continue
+            before = known[run, span.series, span.native]
+            again.update({path for path, other in before if path != source.path and _overlap(span, other)})
+            before.append((source.path, span))
+        for path, several in again.items():
+            sentence = TWICE.format(counted(several, "series", "series"), path.name)
+            caveats.append(Caveat("counted-twice", str(source.path), sentence, "give files whose times do not overlap"))
     kept = []
     for source in sources:
         run, own = source.context.series.run, [span for span in spans[source.path] if not span.native]

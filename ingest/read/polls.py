@@ -28,6 +28,7 @@ from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -66,7 +67,7 @@ FEW = 8  # samples: bins may fall by so many while next to nothing is counted
 FALLING = 100  # of bins that fall a hundredth at most may be missing where nothing says that the start is the same
 LATE_TIMES = 3
 MOST_LOST = 64
-MOST_SEGMENTS = 64
+MOST_SEGMENTS, MOST_FILES = 64, 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,8 +321,14 @@ class Polls:
         self._context.account.lack(Missing(labels, before.end_ns + offset, poll.end_ns + offset, None, 0, None, caveat))
 
     def _apart(self, polls: list[Poll]) -> Iterator[Poll]:
-        """Yield the rows of a series in segments that do not overlap."""
+        """Yield the rows of a series in segments that do not overlap.
+
+        A series that is named by its own labels alone may go on in another file: each file has segments of its own, as a store
+        keeps one source of a series.
+        """
         ends: list[int] = []
+        file = self._context.series.process
+        first = 0 if not polls or polls[0].series.process == file else MOST_SEGMENTS * (1 + crc32(file.encode()) % MOST_FILES)
         for poll in sorted(polls, key=attrgetter("end_ns", "line")):
             start = poll.end_ns if poll.start_ns is None else poll.start_ns
             place = next((number for number, end in enumerate(ends) if start >= end), len(ends))
@@ -330,7 +337,8 @@ class Polls:
                 self.reject("histograms of one series overlap in time too often", poll.line, lost)
                 continue
             ends[place : place + 1] = [poll.end_ns]
-            yield poll if not place else replace(poll, series=poll.series.replaced(segment=place))
+            segment = first + place
+            yield poll if not segment else replace(poll, series=poll.series.replaced(segment=segment))
 
     def _rows(self, layout: Layout, polls: list[Poll]) -> Intervals[Series]:
         account, offset = self._context.account, self._context.offset_ns
@@ -663,6 +671,9 @@ def _short(value: Any) -> str:
 # One series in two forms, as classic and native histograms of Prometheus: files of their own, in bins of two kinds.
 
 
+OF_FILE = "~"
+
+
 class Span(NamedTuple):
     """When a file holds a series, without offset, and whether as native histograms: classic ones alone have an open bin."""
 
@@ -694,9 +705,13 @@ def spans_of(parts: Iterable[Intervals[Series]], context: Context) -> str:
 
 
 def _name_of(series: Series, context: Context) -> str:
-    """Return what a series is called in any file: without the process that is only the name of its file, or the segment."""
-    known = series.process == context.series.process
-    return repr(series.replaced(segment=0, **({"process": ""} if known else {})))
+    """Return what a series is called in any file: without the segment, and the process where that is only the name of its file.
+
+    What is named by its file alone (OF_FILE) may be another in another file.
+    """
+    if series.process == context.series.process:
+        return OF_FILE + repr(series.replaced(segment=0, process=""))
+    return repr(series.replaced(segment=0))
 
 
 def _not_shadowed(part: Intervals[Series], context: Context) -> Intervals[Series]:

@@ -260,6 +260,34 @@ def test_two_forms_of_one_metric_are_counted_once_in_files_and_stores(labels: di
     assert "holds the same series and times in finer bins" in "".join(capsys.readouterr()).replace("\n", " ")
 
 
+@pytest.mark.parametrize("form", [classic, native])
+@pytest.mark.parametrize(("second", "twice"), [(1_764_322_680 + 180, False), (1_764_322_680 + 120, True)])
+def test_a_series_that_goes_on_in_another_file_is_one_series_in_two_sources(
+    form, second: int, twice: bool, tmp_path: Path, capsys
+) -> None:
+    folder, labels = tmp_path / "both", {"instance": "h1:9100"}
+    folder.mkdir()
+    (folder / "early.json").write_text(answer_of(form(COUNTS, labels)))
+    (folder / "late.json").write_text(answer_of(form(COUNTS, labels, first=second)))
+    with ElasticsearchDouble() as double:
+        one, parts = (f"sqlite:{tmp_path / name}.db" for name in ("one", "parts"))
+        assert command(["setup", "--elasticsearch", double.url]) == 0
+        for store in (one, double.url):
+            assert command(["load", str(folder), "--run", "both", "--store", store]) == 0
+        for name in ("late", "early"):
+            assert command(["load", str(folder / f"{name}.json"), "--run", "both", "--store", parts]) == 0
+        tables, notes = [], []
+        for source in (str(folder), one, double.url, parts):
+            capsys.readouterr()
+            command(["percentiles", source, "--step", "1m", "--by", "host,op", "--format", "csv"])
+            told = capsys.readouterr()
+            tables.append(told.out)
+            notes.append("late.json: it holds 1 series of early.json at the same times" in told.err.replace("\n", " "))
+    assert len(set(tables)) == 1
+    assert sum(int(line.split(",")[4]) for line in tables[0].splitlines()[1:]) == 2 * SAMPLES
+    assert notes[:3] == [twice] * 3
+
+
 def test_two_forms_in_one_answer_are_counted_once(tmp_path: Path) -> None:
     for results in ((classic, native), (native, classic)):
         path = tmp_path / "x.json"
