@@ -107,7 +107,7 @@ class _Reader:
             if name not in WORDS:
                 raise self.wrong(key, f"there is no key {name!r} in an objective: {choices(name, WORDS, most=len(WORDS))}")
         of_latency = not words.keys() & {"good", "rate"}
-        for name, example in (COMPULSORY | (OF_LATENCY if of_latency else {})).items():
+        for name, example in ({"name": COMPULSORY["name"], **OF_LATENCY} | COMPULSORY if of_latency else COMPULSORY).items():
             if name not in words:
                 others = "" if name not in OF_LATENCY else ", or promise a rate: '>= 5000/s'"
                 raise self.wrong(node, f"the objective has no {name}: add it, as in {name}: {example}{others}")

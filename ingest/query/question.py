@@ -201,7 +201,9 @@ class Question(Value):
 
 def start_of_range(value: Any) -> Instant | Settled | None:
     """Return what a range begins with: a time, of text or as it is, or where runs are steady; UsageError for anything else."""
-    return Settled() if value == STEADY else value if isinstance(value, Settled) else _instant(value, "begin")
+    if isinstance(value, Settled):
+        return value
+    return Settled() if isinstance(value, str) and value == STEADY else _instant(value, "begin")
 
 
 def _instant(value: Any, what: str) -> Instant | None:

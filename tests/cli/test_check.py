@@ -449,8 +449,8 @@ LINE = "name: a, percentile: 99, threshold: 5ms"
 @pytest.mark.parametrize(
     ("text", "words", "status", "told"),
     [
-        ("objectives:\n  - {name: a}\n", (), 3, "SLA.yml:2: the objective has no window"),
-        ("objectives:\n  - {name: a, window: 1s}\n", (), 3, "SLA.yml:2: the objective has no percentile"),
+        ("objectives:\n  - {name: a}\n", (), 3, "SLA.yml:2: the objective has no percentile"),
+        ("objectives:\n  - {name: a, rate: '>5'}\n", (), 3, "SLA.yml:2: the objective has no window"),
         (f"objectives:\n  - {{{LINE}, window: 100ms}}\n", (), 3, "SLA.yml:2: a: a step of 100ms is finer than the rows (1s)"),
         (f"objectives:\n  - {{{LINE}, window: 1s, by: [volum]}}\n", (), 3, "SLA.yml:2: there is no label 'volum': do you mean volume?"),
         (f"objectives:\n  - {{{LINE}, window: 1s, budget: 1}}\n", (), 3, "SLA.yml:2: '1' is not a budget"),

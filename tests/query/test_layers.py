@@ -369,7 +369,7 @@ def test_what_bcc_prints_of_a_disk_is_of_the_device(tmp_path: Path) -> None:
     ):
         path = tmp_path / "out.txt"
         head = f"{begins}\n06:20:16\n"
-        bars = "     usecs               : count     distribution\n         0 -> 1          : 0        |    |\n       128 -> 255        : 12       |****|\n"
+        bars = "     usecs               : count     distribution\n        64 -> 127        : 0        |    |\n       128 -> 255        : 12       |****|\n"
         path.write_text(f"{head}{disk}{bars}\n06:20:17\n{disk}{bars}")
         answer = Files([path], ReadOptions(), 1).answer(Question(step="all"))
         assert answer.kind == kind and answer.samples == 24

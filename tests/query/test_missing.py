@@ -572,29 +572,6 @@ def test_a_file_that_breaks_off_lacks_what_came_after(fio: Path, tmp_path: Path)
     assert percentiles(answer, Wanted(parse_percentiles("50"))).columns["complete"].tolist() == [False]
 
 
-@pytest.mark.parametrize("bad", [[4], [0], [199], [99, 100, 101], [3, 50, 120, 198]])
-def test_an_interval_log_that_is_read_in_parts_lacks_what_it_lacks_read_at_once(
-    bad: list[int], tmp_path: Path, monkeypatch
-) -> None:
-    from ingest.read.hdr import log as ranges
-
-    lines = [hdr.line(f"{number}.000", "1.000", {100 + number % 7: 5}, digits=2) for number in range(200)]
-    for number in bad:
-        lines[number] = lines[number][:-9] + "\n"
-    path = tmp_path / "x.hlog"
-    path.write_text("#[StartTime: 1700000000.000 (seconds since epoch), x]\n" + "".join(lines))
-    monkeypatch.setattr(ranges, "SMALLEST", 1)
-    monkeypatch.setattr(ranges, "NEARBY", 1 << 10)
-    options, question = ReadOptions(recorded_unit_ns=1), Question(step=SECOND)
-    found = [
-        Files([path], options, jobs=jobs).percentiles(question, Wanted(parse_percentiles("50"), possible=True))[0]
-        for jobs in (1, 2)
-    ]
-    at_once = percentiles(Files([path], options, jobs=1).answer(question), Wanted(parse_percentiles("50"), possible=True))
-    for table in found:
-        assert cells(table, "start_ns", "complete") == cells(at_once, "start_ns", "complete")
-
-
 @pytest.mark.parametrize(
     ("rows", "packed"),
     [(30, True), (148, False), *(pytest.param(*one, marks=pytest.mark.slow) for one in ((2, False), (75, False), (146, True)))],

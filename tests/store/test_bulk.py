@@ -117,7 +117,7 @@ def test_f6_a_load_goes_through_a_server_of_little_memory(double, tmp_path: Path
     monkeypatch.chdir(tmp_path)
     ground, clean = ElasticGround(double.url), ElasticGround(double.url)
     loaded(clean.url, [FIO], reading=ZERO)
-    memory = double.hold_at_most(6_000)
+    memory = double.hold_at_most(9_000)
     account = loaded(ground.url, [FIO], reading=ZERO)
     assert memory.refused and account.delivered["rejected"] == 0
     assert (ground.documents(), ground.rollups()) == (clean.documents(), clean.rollups())

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from ingest.core.errors import InputError
 from ingest.core.quantiles import Percentile
+from ingest.core.units import figure
 from ingest.query.question import ALL, Question
 from ingest.query.trend import Night, bounds_of
 from ingest.store import Store
@@ -62,13 +63,13 @@ class Accuracy:
         if not self.within:
             return "no percentile is known yet"
         (_, operation, name), worst = max(self.within.items(), key=lambda each: (math.isnan(each[1]), each[1]))
-        known = "has too few windows or samples for bounds" if math.isnan(worst) else f"is known to {100 * worst:.2g} %"
+        known = "has too few windows or samples for bounds" if math.isnan(worst) else f"is known to {figure(100 * worst, 2)} %"
         return f"{name}{f' of {operation}' if operation else ''} {known}"
 
     def why_not(self) -> str:
         """Return why a run has ended before everything is known well enough, and what helps."""
         if self.bins > self.wanted:
-            remedy = f"its bins are {100 * self.bins:.2g} % wide: record with finer ones, or ask for less"
+            remedy = f"its bins are {figure(100 * self.bins, 2)} % wide: record with finer ones, or ask for less"
         else:
             remedy = "let the benchmark run for longer"
-        return f"--until-accuracy {100 * self.wanted:g}% is not reached: {self.said()}; {remedy}"
+        return f"--until-accuracy {figure(100 * self.wanted)}% is not reached: {self.said()}; {remedy}"

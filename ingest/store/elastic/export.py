@@ -77,7 +77,7 @@ def bulk_lines(store: Store, records: Iterable[RunRecord], names: Names) -> Iter
         yield from export(record, names)
 
 
-def read_back(store: ElasticStore, record: RunRecord) -> Iterator[bytes]:
+def read_back(store: ElasticStore, record: RunRecord, names: Names) -> Iterator[bytes]:  # noqa: ARG001  # as they are named there
     """Yield the lines for a run of a store in Elasticsearch: its documents as they are."""
     of_run = {"term": {"run.id": record.run}}
     for index in map(store.names.pattern, KINDS):
