@@ -177,7 +177,7 @@ def _run(run: Overview, streams: Streams) -> dict[str, Any]:
         "seconds": (reach[1] - reach[0]) / 1e9,
         **({"covered": [min(covered)[0] / MS, max(high for _, high in covered) / MS]} if covered else {}),
         "extra": ", ".join(run.extra),
-        **({} if run.story is None else {"story": run.story}),
+        **({} if run.story is None else {"story": {name: told for name, told in run.story.items() if name != "steady"}}),
         "levels": {scope: _level(getattr(run, scope), run.extra, streams) for scope in ("cluster", "hosts")},
         "tails": {},
     }
