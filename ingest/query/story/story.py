@@ -281,7 +281,8 @@ def story_of(ground: Ground, source: str = "", question: Question = WHOLE, detec
     findings = [_finding(each, ground, total, missing, source) for each in shares]
     findings.sort(key=lambda found: (-max(found.share, found.missing_share), found.start_ns, found.kind, found.who))
     explained = sum(found.share for found in findings)
-    steady = steady_of(ground) if is_whole(question) else None
+    is_part = question.begin is not None or question.end is not None or bool(question.where.keys() - {"run"})
+    steady = None if is_part else steady_of(ground)
     runs = question.begin.runs if isinstance(question.begin, Settled) else ()
     said = [steady.tail] if steady else [steady_words(question, run, ground.zero_ns, ground.covered_ns[1]) for run in runs]
     return Story(
