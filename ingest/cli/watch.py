@@ -112,6 +112,9 @@ def watch(options: Options) -> int:
         keep_marks(store, account.runs, marks)
         if telling is not None:
             telling.end(store, sorted(account.runs))
+        if accuracy is not None and not accuracy.reached:
+            for run in sorted(account.runs):  # the last rows may have come while it was not their time to be looked at
+                accuracy.look(store, run)
         refused, sentence = store.refusals()
     if refused:
         raise StoreError(sentence)

@@ -53,10 +53,10 @@ class Episode:
 
     `percentile` (as it was written), `threshold_ns` and `window_ns` are what was promised, or `least_rate`; `kind` is what was
     timed. `peak_ns` is the highest percentile, None where nothing completed in any violated window, and of a rate, which has a
-    `lowest_rate` instead; both are lower bounds if `peak_open`. `samples`
-    completed between start and end. `windows` were violated: `silent` of them without completions, `thin` with too few to carry
-    the percentile. `worst_host` made most samples above the threshold, or of a rate fell most below what it does in all of the
-    run. `state` is open, ended or provisional. `phase` is the part of the run that was judged, in words; stores do not keep it.
+    `lowest_rate` instead; both are lower bounds if `peak_open`. `samples` completed between start and end. `windows` were
+    violated: `silent` of them without completions, `thin` with too few to carry the percentile. `worst_host` made most samples
+    above the threshold, or of a rate fell most below what it does in all of the run. `state` is open, ended or provisional.
+    `phase` is the part of the run that was judged, in words; stores do not keep it.
     """
 
     objective: str

@@ -23,9 +23,10 @@ from ingest.read.described.description import description_of
 from ingest.store import open_store
 from oracles import episodes as oracle
 from tests.cli.test_commands import EXAMPLE, ROOT, tailboard
+from tests.databases import database
 from tests.doubles.receiver import receiver
 from tests.query.incidents import MS, SECOND, ZERO, as_yaml, drawn, written
-from tests.store.grounds import grounds, loaded
+from tests.store.grounds import SqliteGround, grounds, loaded
 
 SLA = ROOT / "examples" / "SLA.yml"
 COLUMNS = "start,end,peak,samples,worst_host,state"
@@ -346,6 +347,24 @@ def test_episodes_of_a_rate_are_kept(own, tmp_path: Path) -> None:
     assert [("" if one.lowest_rate is None else f"{one.lowest_rate:g}", one.state) for one in found] == [
         (row["lowest_rate"], row["state"]) for row in shown
     ]
+
+
+def test_a_store_of_the_version_before_there_were_rates_is_read_and_takes_them(tmp_path: Path) -> None:
+    new, older = SqliteGround(tmp_path), tmp_path / "older.db"
+    loaded(new.url, [EXAMPLE], run=EXAMPLE.name)
+    assert command(["check", str(SLA), new.url, "--record"]) == 1
+    with database(older) as db:
+        db.executescript((ROOT / "tests" / "data" / "store" / "version-7.sql").read_text())
+        db.execute("ATTACH ? AS new", (str(new.path),))
+        for (table,) in db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall():
+            columns = ",".join(name for (name,) in db.execute(f"SELECT name FROM pragma_table_info('{table}', 'main')"))
+            db.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM new.{table}")
+    assert kept(f"sqlite:{older}") == kept(new.url) != []
+    for url in (f"sqlite:{older}", new.url):
+        assert command(["check", "--sla", "rate>=1000/s", url, "--record"]) == 1
+    assert kept(f"sqlite:{older}") == kept(new.url)
+    with open_store(f"sqlite:{older}") as store:
+        assert {each.least_rate for each in store.episodes([record.run for record in store.runs()])} == {None, 1000}
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from pathlib import Path
@@ -64,6 +65,27 @@ def test_bounds_hold_the_percentile_of_the_process(tmp_path: Path) -> None:
             measured = float(np.quantile(latencies, float(name[1:]) / 100))
             held += abs(measured - true) <= within * measured
     assert held >= 34  # of 40, at 95 %: fewer come once in 100 times
+
+
+def test_each_run_is_looked_at_in_its_own_time(tmp_path: Path) -> None:
+    url = f"sqlite:{tmp_path / 'x.db'}"
+    for run in ("a", "b"):
+        path = written(tmp_path / run, operations(60, 20))
+        assert (
+            command(["load", str(path), "--input-format", str(tmp_path / run / "events.yml"), "--store", url, "--run", run]) == 0
+        )
+    accuracy = Accuracy(
+        0.05, parse_percentiles("50"), itertools.count().__next__
+    )  # a look takes a second, the next is due in ten
+    with open_store(url) as store:
+        for run in ("a", "b"):
+            accuracy(store, run)
+        assert {run for run, *_ in accuracy.within} == {"a", "b"}
+        accuracy.within.clear()
+        accuracy(store, "a")
+        assert not accuracy.within
+        accuracy.look(store, "a")
+        assert {run for run, *_ in accuracy.within} == {"a"}
 
 
 def test_too_few_windows_are_no_accuracy(tmp_path: Path) -> None:

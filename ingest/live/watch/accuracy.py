@@ -34,13 +34,18 @@ class Accuracy:
         self.wanted, self.percentiles, self._clock = wanted, percentiles, clock
         self.within: dict[tuple[str, str, str], float] = {}
         self.bins = 0.0
-        self._next = -math.inf
+        self._next: dict[str, float] = {}
 
     def __call__(self, store: Store, run: str) -> None:
         """Look at a run, unless that would take more than its share of the time."""
         began = self._clock()
-        if began < self._next:
-            return
+        if began >= self._next.get(run, began):
+            self.look(store, run)
+            ended = self._clock()
+            self._next[run] = ended + SHARE * (ended - began)
+
+    def look(self, store: Store, run: str) -> None:
+        """Find out how well the percentiles of a run are known now."""
         question = Question(by=(OP,)).about([run])
         try:
             windows = store.answer(question)
@@ -51,7 +56,6 @@ class Accuracy:
             for (operation, *_), (value, low, high, _, _, error) in bounds_of(night, percentile).items():
                 self.within[run, operation, percentile.name] = max(high - value, value - low) / value if value else math.nan
                 self.bins = max(self.bins, error)
-        self._next = self._clock() + SHARE * (self._clock() - began)
 
     @property
     def reached(self) -> bool:

@@ -281,10 +281,9 @@ def story_of(ground: Ground, source: str = "", question: Question = WHOLE, detec
     findings = [_finding(each, ground, total, missing, source) for each in shares]
     findings.sort(key=lambda found: (-max(found.share, found.missing_share), found.start_ns, found.kind, found.who))
     explained = sum(found.share for found in findings)
-    is_part = question.begin is not None or question.end is not None or bool(question.where.keys() - {"run"})
-    steady = None if is_part else steady_of(ground)
+    steady = None if question.in_part or question.where.keys() - {"run"} else steady_of(ground)
     runs = question.begin.runs if isinstance(question.begin, Settled) else ()
-    said = [steady.tail] if steady else [steady_words(question, run, ground.zero_ns, ground.covered_ns[1]) for run in runs]
+    said = [steady_words(question, run, ground.zero_ns, ground.covered_ns[1]) for run in runs] or [steady.tail if steady else ""]
     return Story(
         run=ground.run,
         findings=tuple(findings),
