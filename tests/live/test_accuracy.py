@@ -55,16 +55,17 @@ def test_what_is_known_comes_nearer_the_longer_a_run_lasts(tmp_path: Path) -> No
     assert "let the benchmark run for longer" in short.why_not()
 
 
-def test_bounds_hold_the_percentile_of_the_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize("runs", [4, pytest.param(20, marks=pytest.mark.slow)])
+def test_bounds_hold_the_percentile_of_the_process(tmp_path: Path, runs: int) -> None:
     held = 0
-    for seed in range(20):
+    for seed in range(runs):
         accuracy = looked(tmp_path / str(seed), operations(120, 100, seed), "50,90")
         latencies = np.array([one[3] for one in operations(120, 100, seed)])
         for (_, _, name), within in accuracy.within.items():
             true = MS * math.exp({"p50": 0.0, "p90": 1.2816}[name])
             measured = float(np.quantile(latencies, float(name[1:]) / 100))
             held += abs(measured - true) <= within * measured
-    assert held >= 34  # of 40, at 95 %: fewer come once in 100 times
+    assert held >= 2 * runs - 6  # at 95 %: of 40 fewer come once in 100 times
 
 
 def test_each_run_is_looked_at_in_its_own_time(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from ingest.load.plan import LoadOptions
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
+from ingest.query.story.story import story
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
 from ingest.store.sqlite import holdings as sqlite_holdings
@@ -208,12 +209,14 @@ def test_in_flight_run_answers_in_flight_questions(tmp_path: Path) -> None:
     loaded([EXAMPLE], tmp_path / "s.db", run=EXAMPLE.name, attribution="in-flight")
     question = Question(by=("host",), step=SECOND, attribution="in-flight")
     with open_store(f"sqlite:{tmp_path / 's.db'}") as store:
-        answer = store.answer(question)
+        answer, told = store.answer(question), story(store, Question())
     assert answer.kind == "completion.in-flight"
     assert answer.samples == 59015
     weights = sum(int(part.counts.sum()) for part in answer.parts)
     assert weights == 59015 * 65536
     assert csv(Files([EXAMPLE]).answer(question)) == csv(answer)
+    assert not told.findings and told.nothing.startswith("No findings: its counts are weights, shares of operations")
+    assert story(Files([EXAMPLE], ReadOptions(run=EXAMPLE.name)), Question(attribution="in-flight")) == told
     rows = [line.split(",") for line in csv(answer)]
     slow = [row[0][17:19] for row in rows[1:] if row[2] == "ceph-b" and float(row[-1]) > 3.9e9]
     assert len(slow) >= 4, "the I/Os of the stall count in each second that they were under way"

@@ -56,10 +56,10 @@ def reading(folder: Path) -> dict:
 @pytest.mark.parametrize(
     ("seed", "members"),
     [
-        (1, MEMBERS),
+        pytest.param(1, MEMBERS, marks=pytest.mark.slow),
         pytest.param(2, [("a", "1", "x"), ("a", "2", "x"), ("a", "3", "y")], marks=pytest.mark.slow),
         pytest.param(3, [("a", "", job) for job in "xyz"], marks=pytest.mark.slow),
-        pytest.param(4, [("a", "", "x"), ("b", "", "x"), ("c", "", "x")], marks=pytest.mark.slow),
+        (4, [("a", "", "x"), ("b", "", "x"), ("c", "", "x")]),
     ],
 )
 def test_a_store_tells_the_story_of_its_files_and_when_they_are_steady(kind, seed, members, tmp_path: Path, monkeypatch) -> None:

@@ -334,12 +334,14 @@ def members_of(answer: Answer) -> set[Group]:
 def ground_of(answer: Answer) -> Ground:
     """Return the ground of an answer about one run, by its labels without the kind; latencies are exact for its bins.
 
-    NoGroundError for sampled events and offsets, for an answer without bins, and for one window over the whole range.
+    NoGroundError for sampled events, offsets and weights, for an answer without bins, and for one window over the whole range.
     """
     kinds = {kind for kind in answer.kind.split(", ") if kind}
     if kinds & {LAG, OFFSET}:
         raise NoGroundError("lags of sampled events and offsets are not judged: findings are about latencies of I/O")
     parts = [part for part in answer.parts if len(part) and part.layout.has_bins]
+    if any(part.completions is not None for part in parts):
+        raise NoGroundError("its counts are weights, shares of operations: findings are about operations that completed")
     if not parts or not answer.step_ns:
         raise NoGroundError("no windows of latencies with a histogram")
     answer = regrouped(replace(answer, parts=tuple(parts)), [name for name in answer.by if name != "kind"])
@@ -395,7 +397,7 @@ def _figures(rows: Intervals[Group]) -> tuple[Float, Float, Float, Float, Float]
     samples, p50, p99, top, mean = np.empty((5, len(rows)))
     for place, piece in pieces(rows):
         ranked, every = Ranked(piece), np.arange(len(piece))
-        samples[place] = ranked.samples if piece.completions is None else piece.completions
+        samples[place] = ranked.samples
         p50[place], p99[place] = (ranked.values(every, percentile.ranks(ranked.samples)) for percentile in (P50, P99))
         top[place] = percentile_values(piece, P100, ranked=ranked)
         mean[place] = extremes(piece, ranked)[2]

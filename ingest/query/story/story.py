@@ -195,13 +195,13 @@ def story(origin: Origin, question: Question, source: str = "") -> Story:
     data, these are returned. Raises what `origin.answer` raises.
     """
     question = settled(origin, question)
-    kept = origin.offers.get(FINDINGS)
-    if kept is not None and is_whole(question):
-        chosen = selected_runs([run.run for run in origin.runs()], question)
-        told = kept(chosen[0], source) if len(chosen) == 1 else None
+    kept, chosen = origin.offers.get(FINDINGS), selected_runs([run.run for run in origin.runs()], question)
+    if kept is not None and is_whole(question) and len(chosen) == 1:
+        told = kept(chosen[0], source)
         if told is not None:
             return told
-    return computed(origin, question, source)
+    told = computed(origin, question, source)
+    return told if told.run else replace(told, run=", ".join(chosen))
 
 
 def computed(origin: Answering, question: Question, source: str = "") -> Story:
