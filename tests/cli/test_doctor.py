@@ -85,7 +85,8 @@ def test_a_server_that_is_well(double, capsys) -> None:
     assert len(printed) == len(NAMES) and all(line.startswith("ok        ") for line in printed)
 
 
-def test_nobody_answers_and_another_version(capsys) -> None:
+def test_nobody_answers_and_another_version(capsys, monkeypatch) -> None:
+    monkeypatch.setattr("ingest.store.elastic.client.FIRST_CONTACT_SECONDS", 0.2)
     status, lines = asked("http://127.0.0.1:9", capsys)
     assert status == 1 and list(lines) == ["server"] and "127.0.0.1:9" in lines["server"]["text"]
     with ElasticsearchDouble(version=SERVER) as old:

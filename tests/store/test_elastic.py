@@ -314,6 +314,7 @@ def silent_server(answer: bytes = WEB_PAGE) -> tuple[socket.socket, int]:
 
 def test_unreachable_hosts_and_wrong_ports_give_one_sentence(capsys, monkeypatch) -> None:
     monkeypatch.setenv("TAILBOARD_ES_PATIENCE", "3000")  # which the first contact does not take
+    monkeypatch.setattr("ingest.store.elastic.client.FIRST_CONTACT_SECONDS", 0.2)
     assert command(["percentiles", "http://127.0.0.1:1"]) == 4
     assert "connection refused: is Elasticsearch running there?" in capsys.readouterr().err
     assert command(["percentiles", "http://no-such-host.invalid:9200"]) == 4
