@@ -1,7 +1,7 @@
-"""One HTTP client for every server: trusted certificates, one exchange, and repeats of failures that can pass.
+"""HTTP for every server: trusted certificates, one exchange, and repeats of failures that can pass.
 
-Logins come from the environment (ingest/environment.py). The callers interpret the answers: store/elastic, view/kibana,
-objectives/webhook.
+Logins come from the environment (ingest/environment.py). The callers interpret the answers: view/kibana, objectives/webhook, and
+store/elastic, whose exchanges go through the official client.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ OVERLOADED, TOO_LARGE = 429, 413
 PASSING = {OVERLOADED, 502, 503, 504}
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 LONGEST_REASON = 200
+CONNECT_SECONDS = 10.0  # to be connected, where a request may take longer
 FAILED, MASK, SHORTEST_SECRET = 400, b"***", 4
 SENTENCES = {"error", "errors", "failures", "message", "reason"}  # names below which a server says what went wrong
 STORED = {"hits", "docs", "aggregations"}  # names below which an answer holds what was stored, and is the same letter by letter
@@ -76,26 +77,28 @@ class Answer:
 
 
 class Client:
-    """Exchanges with one server over up to `connections` sockets, from any thread. `retried` counts what was sent again.
+    """Exchanges with one server. `retried` counts what was sent again.
 
-    `name` stands for it in sentences: its URL unless that is a secret. Wrong variables raise UsageError or StoreError.
+    `name` stands for it in sentences: its URL unless that is a secret. `urls` are those of its nodes where it has several. Wrong
+    variables raise UsageError or StoreError.
     """
 
-    def __init__(self, url: str, server: Server, *, name: str = "", connections: int = 1) -> None:
-        self.url, self.server, self.name = url, server, name or url
+    def __init__(self, url: str, server: Server, *, name: str = "", urls: Sequence[str] = ()) -> None:
+        self.url, self.server, self.name, self.urls = url, server, name or url, urls or (url,)
         self.patience = seconds(server.variable("PATIENCE"), server.patience_seconds)
         self.request_seconds = seconds(server.variable("TIMEOUT"), server.request_seconds)
+        self.connect_seconds = min(self.request_seconds, CONNECT_SECONDS)
         self.retried = 0
-        parts = urlsplit(url)
-        self._secure = parts.scheme == "https"
-        self._host, self._port = parts.hostname or "", parts.port or (443 if self._secure else server.port)
-        self._base = parts.path.rstrip("/")
+        parts = [urlsplit(each) for each in self.urls]
+        self._secure = parts[0].scheme == "https"
+        self._hosts = [(each.hostname or "", each.port or (443 if self._secure else server.port)) for each in parts]
+        self._base = parts[0].path.rstrip("/")
         self._trusted = server.trusted() if self._secure else ("", "")
-        login = server.login(self._host)
+        login = server.login(self._hosts[0][0])
         self._headers = {"user-agent": f"tailboard/{__version__}", **login}
         self._secrets = secrets_in(login.get("authorization", ""))
-        self._connections = connections
         self._pool: HTTPConnectionPool | None = None
+        self._trust: ssl.SSLContext | None = None
         self._answered = False
 
     def close(self) -> None:
@@ -110,27 +113,35 @@ class Client:
         """
         from urllib3.exceptions import HTTPError
 
-        every = {**self._headers, **(headers or {})}
         try:
-            answer = self._sockets().urlopen(method, self._base + target, body, every, retries=False, redirect=False)
+            status, answered, said = self.sent(method, target, body, {**self._headers, **(headers or {})})
         except (HTTPError, OSError) as error:
             raise self._failure(error) from None
         self._answered = True
-        said = answer.data
-        if answer.status < FAILED:  # what is stored may hold the same letters, and stays as it is: sentences are masked
+        if status < FAILED:  # what is stored may hold the same letters, and stays as it is: sentences are masked
             repeated = any(secret in said for secret in self._secrets)
-            return Answer(answer.status, answer.headers, said, self._secrets if repeated else ())
+            return Answer(status, answered, said, self._secrets if repeated else ())
         for secret in self._secrets:  # proxies and servers quote the requests that they refuse
             said = said.replace(secret, MASK)
-        return Answer(answer.status, answer.headers, said)
+        return Answer(status, answered, said)
+
+    def sent(
+        self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Return status, headers and body of the answer to one request; HTTPError of urllib3 or OSError if none came."""
+        if self._pool is None:
+            self._pool = self.pool(*self._hosts[0])
+        answer = self._pool.urlopen(method, self._base + target, body, headers, retries=False, redirect=False)
+        return answer.status, answer.headers, answer.data
 
     def again(self, attempt: Callable[[], Result], waiting: Callable[[TransientError], None] | None = None) -> Result:
         """Return what `attempt` returns, repeated while it raises TransientError, which is raised when patience ends.
 
-        `waiting` is called with the first of them, once.
+        Each node is tried. `waiting` is called with the first of them, once.
         """
         from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
+        impatient = stop_after_delay(self.patience)
         pause = wait_random_exponential(multiplier=FIRST_PAUSE, max=LONGEST_PAUSE)
 
         def error_of(state: RetryCallState) -> TransientError:
@@ -145,25 +156,25 @@ class Client:
         return Retrying(
             retry=retry_if_exception_type(TransientError),
             wait=lambda state: min(max(pause(state), error_of(state).after), LONGEST_PAUSE, self.patience),
-            stop=stop_after_delay(self.patience),
+            stop=lambda state: state.attempt_number >= len(self.urls) and impatient(state),
             before_sleep=count,
             reraise=True,
         )(attempt)
 
-    def _sockets(self) -> HTTPConnectionPool:
-        """Return the sockets; the first call opens the pool and, for https, finds out which certificates are trusted."""
+    def pool(self, host: str, port: int, *, connections: int = 1) -> HTTPConnectionPool:
+        """Return the sockets to a node. For https it is found out first which certificates are trusted."""
         import urllib3
 
-        if self._pool is None:
-            words: dict[str, Any] = {"timeout": urllib3.Timeout(total=self.request_seconds), "maxsize": self._connections}
-            if self._secure:
-                trust = self._trust()
-                words |= {"ssl_context": trust, **({} if trust.check_hostname else {"assert_hostname": False})}
-            kind = urllib3.HTTPSConnectionPool if self._secure else urllib3.HTTPConnectionPool
-            self._pool = kind(self._host, self._port, block=True, **words)
-        return self._pool
+        timeout = urllib3.Timeout(total=self.request_seconds, connect=self.connect_seconds)
+        words: dict[str, Any] = {"timeout": timeout, "maxsize": connections, "block": True}
+        if not self._secure:
+            return urllib3.HTTPConnectionPool(host, port, **words)
+        if self._trust is None:
+            self._trust = self._trusting()
+        hostname: dict[str, Any] = {} if self._trust.check_hostname else {"assert_hostname": False}
+        return urllib3.HTTPSConnectionPool(host, port, ssl_context=self._trust, **hostname, **words)
 
-    def _trust(self) -> ssl.SSLContext:
+    def _trusting(self) -> ssl.SSLContext:
         variable, text = self._trusted
         if variable.endswith("FINGERPRINT"):
             return self._pinned(text)
@@ -182,7 +193,7 @@ class Client:
         To find it the certificates are fetched over a connection that carries nothing else. What is sent later goes only to a
         server that holds the key of that certificate or of one that it signed: anybody can show a copy of an authority's.
         """
-        chain = _certificates(self._host, self._port, self.request_seconds)
+        chain = self._certificates()
         known = [certificate for certificate in chain if hmac.compare_digest(sha256(certificate).hexdigest(), fingerprint)]
         if not known:
             raise self._untrusted(f"no certificate of the server has the fingerprint {fingerprint[:8]}...")
@@ -192,9 +203,16 @@ class Client:
         context.load_verify_locations(cadata=known[0])
         return context
 
+    def _certificates(self) -> list[bytes]:
+        """Return the certificates that the first node that answers shows; OSError where none does."""
+        for host, port in self._hosts[:-1]:
+            with suppress(OSError):
+                return _certificates(host, port, self.request_seconds)
+        return _certificates(*self._hosts[-1], self.request_seconds)
+
     def _failure(self, error: Exception) -> Exception:
         """Return what a failed connection means: TransientError where it may pass, StoreError where it will not."""
-        from urllib3.exceptions import NewConnectionError
+        from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
         from urllib3.exceptions import TimeoutError as TooLateError
 
         cause = _cause(error)
@@ -204,7 +222,8 @@ class Client:
             text = f"the host is not known ({cause.strerror}): check its name"
             return TransientError(text) if self._answered else StoreError(f"{self.name}: {text}")
         if isinstance(cause, TimeoutError) or (isinstance(error, TooLateError) and not isinstance(error, NewConnectionError)):
-            return TransientError(f"no answer within {number(self.request_seconds)} s")
+            waited = self.connect_seconds if isinstance(error, ConnectTimeoutError) else self.request_seconds
+            return TransientError(f"no answer within {number(waited)} s")
         reason = str(getattr(cause, "strerror", None) or cause)[:LONGEST_REASON]
         if "WRONG_VERSION_NUMBER" in reason:
             return StoreError(f"{self.name}: the server does not speak TLS: is it http://, not https://?")

@@ -1,4 +1,4 @@
-"""The one HTTP client: who we are, which certificates are trusted, and every way in which an exchange can fail."""
+"""HTTP, by our sockets alone and through the client of Elasticsearch: who we are, which certificates are trusted, what can fail."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ingest.core.errors import StoreError, UsageError
 from ingest.environment import Server
 from ingest.http import LONGEST_PAUSE, Answer, Client, TransientError, with_query
 from ingest.objectives.webhook import WEBHOOK
-from ingest.store.elastic.client import ELASTICSEARCH
+from ingest.store.elastic.client import CONNECTIONS, ELASTICSEARCH, Address, Connection
 from ingest.view.kibana.importing import KIBANA
 
 HERE = Server("HERE", "docs/README.md", 80, if_refused="is it running?")
@@ -97,9 +97,27 @@ def door(*answers: bytes, context: ssl.SSLContext | None = None) -> Iterator[Doo
         there.listener.close()
 
 
+class Through(Connection):
+    """Exchanges through the client of Elasticsearch with the variables of `HERE`."""
+
+    def __init__(self, url: str, server: Server) -> None:
+        super().__init__(Address(url))
+        Client.__init__(self, url, server, urls=self.address.nodes)
+
+
+MADE: list[type[Client]] = [Client]
+
+
+@pytest.fixture(autouse=True, params=[Client, pytest.param(Through, id="elasticsearch")])
+def made_as(request) -> Iterator[None]:
+    MADE[0] = request.param
+    yield
+    MADE[0] = Client
+
+
 @contextmanager
-def client(port: int, path: str = "", scheme: str = "http", **words) -> Iterator[Client]:
-    made = Client(f"{scheme}://127.0.0.1:{port}{path}", HERE, **words)
+def client(port: int, path: str = "", scheme: str = "http") -> Iterator[Client]:
+    made = MADE[0](f"{scheme}://127.0.0.1:{port}{path}", HERE)
     try:
         yield made
     finally:
@@ -144,17 +162,18 @@ def test_bodies_are_decoded_by_what_they_say_they_are(answer: Answer, decoded: o
 
 
 def test_one_socket_carries_many_exchanges_and_several_are_open_only_for_threads() -> None:
-    with door() as there, client(there.port, connections=2) as ours:
+    with door() as there, client(there.port) as ours:
         for _ in range(5):
             ours.exchange("GET", "/")
         assert there.connections == 1
-        there.waits_for = threading.Barrier(2).wait  # an answer comes only where two ask at once
-        threads = [threading.Thread(target=ours.exchange, args=("GET", "/")) for _ in range(4)]
+        most = 1 if MADE[0] is Client else CONNECTIONS
+        there.waits_for = threading.Barrier(most).wait  # an answer comes only where so many ask at once
+        threads = [threading.Thread(target=ours.exchange, args=("GET", "/")) for _ in range(2 * most)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert (there.connections, len(there.heard)) == (2, 9)
+        assert (there.connections, len(there.heard)) == (most, 5 + 2 * most)
 
 
 # ---- what fails ------------------------------------------------------------------------------------------------------
@@ -470,7 +489,7 @@ def test_a_server_that_nothing_vouches_for_hears_nothing(monkeypatch, ours: Auth
 def test_a_certificate_for_another_name_is_refused(monkeypatch, ours: Authority) -> None:
     monkeypatch.setenv("TAILBOARD_HERE_CA_FILE", str(ours.certificate))
     with door(context=ours.context) as there:
-        made = Client(f"https://localhost:{there.port}", HERE)
+        made = MADE[0](f"https://localhost:{there.port}", HERE)
         with pytest.raises(StoreError, match=r"the TLS connection fails \(.*localhost"):
             made.exchange("GET", "/")
         made.close()

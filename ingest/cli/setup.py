@@ -76,7 +76,7 @@ def _address(options: Options) -> Address:
     from ingest.store.elastic.client import DEFAULT_PREFIX, Address, check_prefix, parse_address
 
     server = options.url or os.environ.get("TAILBOARD_STORE", "")
-    if server.startswith(("http://", "https://")):
+    if server.startswith(("http://", "https://", "cloud:")):
         address = parse_address(server)
     elif options.kibana and not options.url:
         address = Address("", os.environ.get("TAILBOARD_INDEX_PREFIX", DEFAULT_PREFIX))

@@ -39,6 +39,7 @@ KINDS = {  # how the URLs of a kind of store begin, and what opens one: it is ca
     "sqlite:": "ingest.store.sqlite.store.open_url",
     "http://": "ingest.store.elastic.store.ElasticStore",
     "https://": "ingest.store.elastic.store.ElasticStore",
+    "cloud:": "ingest.store.elastic.store.ElasticStore",
 }
 
 
@@ -49,7 +50,7 @@ def named(home: str) -> Any:
 
 
 def is_store(text: str) -> bool:
-    """Return whether a text is the URL of a store, as sqlite:PATH or http(s)://HOST:PORT."""
+    """Return whether a text is the URL of a store, as sqlite:PATH, http(s)://HOST:PORT or cloud:ID."""
     return text.startswith(tuple(KINDS))
 
 

@@ -25,7 +25,7 @@ SCRIPT = dedent("""
     main(sys.argv[1:])
 """)
 NEVER = {
-    "asyncio", "concurrent.futures", "difflib", "http.client", "importlib.metadata", "logging", "multiprocessing", "pyarrow", "secrets",
+    "asyncio", "concurrent.futures", "difflib", "elastic_transport", "elasticsearch", "http.client", "importlib.metadata", "logging", "multiprocessing", "pyarrow", "secrets",
     "socket", "ssl", "subprocess", "tempfile", "tenacity", "unittest", "urllib3", "yaml",
 }  # fmt: skip
 FROM_FILES = NEVER | {"hashlib", "json", "orjson", "random", "rich", "selectors", "signal", "sqlite3", "statistics"}

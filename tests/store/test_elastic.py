@@ -335,12 +335,42 @@ def test_unreachable_hosts_and_wrong_ports_give_one_sentence(capsys, monkeypatch
         ("http://host?index_prefix=UPPER", "is not an index prefix"),
         ("http://host?shards=3", "is not understood"),
         ("http://:9200", "names no host"),
+        ("http://one:9200,two:99999", "port"),
+        ("http://one:9200,elastic:secret@two:9200", "no user or password in a URL"),
+        ("http://one:9200,http://two:9200", "several nodes as http://HOST1:9200,HOST2:9200"),
+        ("http://one,", "names no host"),
+        ("cloud:perf", "is not a Cloud ID"),
+        ("cloud:perf:bm8gaG9zdHM=", "is not a Cloud ID with an Elasticsearch"),
     ],
 )
 def test_urls_that_cannot_be_are_refused(url: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason) as told:
         parse_address(url)
     assert "secret" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "nodes"),
+    [
+        ("http://a", ["http://a:9200"]),
+        ("https://a,b:9201,[::1]:1/es?index_prefix=x", ["https://a:443/es", "https://b:9201/es", "https://[::1]:1/es"]),
+        ("cloud:perf:dXMtZWFzdC0xLmF3cy5mb3VuZC5pbyRhYmMkZGVm?index_prefix=x", ["https://abc.us-east-1.aws.found.io:443"]),
+        ("cloud:perf:ZWNlLmV4YW1wbGU6OTI0MyRhYmMk", ["https://abc.ece.example:9243"]),
+    ],
+)
+def test_urls_name_nodes(url: str, nodes: list[str]) -> None:
+    address = parse_address(url)
+    assert (address.nodes, address.prefix) == (nodes, "x" if "index_prefix" in url else "tailboard")
+    assert parse_address(address.store) == address
+
+
+def test_a_node_that_goes_leaves_the_load_to_the_others(ground, clean, monkeypatch) -> None:
+    monkeypatch.setattr("ingest.store.elastic.bulk.BODY_BYTES", 1 << 16)
+    gone = FaultProxy(ground.server, share=1, faults=["down"], only=lambda *_: gone.calls > 8, away=3600)
+    with gone, FaultProxy(ground.server, share=0) as left:
+        loaded(through(gone, ground).replace(gone.url, f"{gone.url},{left.url.removeprefix('http://')}"), [EXAMPLE])
+        assert gone.injected["down"] and 0 < gone.calls < left.calls
+    assert (ground.documents(), ground.rollups()) == clean
 
 
 @pytest.mark.slow
@@ -423,6 +453,14 @@ def test_servers_of_both_majors_are_spoken_to(capsys, tmp_path: Path, major: str
         ),
         (b'x-elastic-product: Elasticsearch\r\n\r\n{"version":{}}', "is not Elasticsearch: check host and port"),
         (b'\r\n{"version":{"number":"9.5.3"}}', "is not Elasticsearch: check host and port"),
+        (
+            b'\r\n{"version":{"number":"2.19.1","distribution":"opensearch"}}',
+            "is OpenSearch, which has no histogram fields: take",
+        ),
+        (
+            b'x-elastic-product: Elasticsearch\r\n\r\n{"version":{"number":"8.11.0","build_flavor":"serverless"}}',
+            "is a serverless project, which refuses settings of indices that tailboard needs: take",
+        ),
     ],
 )
 def test_other_majors_and_other_products_are_refused(capsys, answer: bytes, reason: str) -> None:

@@ -9,8 +9,9 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlunsplit
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import orjson
 
@@ -18,10 +19,14 @@ from ingest.core.errors import StoreError, UsageError
 from ingest.environment import Server
 from ingest.http import JSON, OVERLOADED, PASSING, TOO_LARGE, Answer, Client, TransientError, with_query
 
+if TYPE_CHECKING:
+    from elasticsearch import Elasticsearch
+
 CLOSED = "index_closed_exception"
 ELASTICSEARCH = Server("ES", "docs/guides/security.md", 9200, if_refused="is Elasticsearch running there? (docker compose up -d)")
 DEFAULT_PREFIX = "tailboard"
 PREFIX_WORD = "index_prefix"
+CLOUD = "cloud:"
 FIRST_CONTACT_SECONDS = 2.0
 CONNECTIONS = 4
 NDJSON = "application/x-ndjson"
@@ -59,10 +64,19 @@ class Refusal(Exception):  # noqa: N818  # an answer, not a failure: callers loo
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server is and which indices are ours: the URL without its query, and the index prefix that the query names."""
+    """Where a server is and which indices are ours: the URL without its query, and the index prefix that the query names.
+
+    The URL may name several nodes of a cluster: http://HOST1:9200,HOST2:9200.
+    """
 
     url: str
     prefix: str = DEFAULT_PREFIX
+
+    @property
+    def nodes(self) -> list[str]:
+        """Return the URL of each node."""
+        parts = urlsplit(self.url)
+        return [urlunsplit(parts._replace(netloc=host)) for host in parts.netloc.split(",")]
 
     @property
     def store(self) -> str:
@@ -71,18 +85,43 @@ class Address:
 
 
 def parse_address(url: str) -> Address:
-    """Return the address in a store URL; UsageError for secrets in it, or for an index prefix that cannot be."""
-    parts = ELASTICSEARCH.parts(url)
-    if not parts.hostname:
-        raise UsageError(f"{url!r} names no host: give http://HOST:9200")
-    port = parts.port or (443 if parts.scheme == "https" else ELASTICSEARCH.port)
+    """Return the address in a store URL; UsageError for secrets in it, or for an index prefix that cannot be.
+
+    `url` is http(s)://HOST[:PORT][,HOST[:PORT]...][/PATH][?index_prefix=NAME], or cloud:ID with the Cloud ID of a deployment.
+    """
+    cloud, _, query = url.partition("?")
+    if cloud.startswith(CLOUD):
+        url = f"{_of_cloud(cloud.removeprefix(CLOUD))}?{query}"
+    parts = urlsplit(url)
+    hosts = []
+    for host in parts.netloc.split(","):
+        one = ELASTICSEARCH.parts(urlunsplit(parts._replace(netloc=host)))
+        if not one.hostname or f",{parts.scheme}:" in parts.netloc:
+            several = f", and several nodes as {parts.scheme}://HOST1:9200,HOST2:9200" if "," in parts.netloc else ""
+            raise UsageError(f"{url!r} names no host: give {parts.scheme}://HOST:9200{several}")
+        port = one.port or (443 if one.scheme == "https" else ELASTICSEARCH.port)
+        hosts.append(f"[{one.hostname}]:{port}" if ":" in one.hostname else f"{one.hostname}:{port}")
     words = dict(parse_qsl(parts.query))
     prefix = words.pop(PREFIX_WORD, os.environ.get("TAILBOARD_INDEX_PREFIX", DEFAULT_PREFIX))
     if words:
         raise UsageError(f"{url!r}: {', '.join(words)} is not understood; after ? only {PREFIX_WORD}=NAME")
     check_prefix(prefix)
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return Address(urlunsplit(SplitResult(parts.scheme, f"{host}:{port}", parts.path.rstrip("/"), "", "")), prefix)
+    return Address(urlunsplit(SplitResult(parts.scheme, ",".join(hosts), parts.path.rstrip("/"), "", "")), prefix)
+
+
+def _of_cloud(cloud_id: str) -> str:
+    """Return the URL of the server of an Elastic Cloud deployment."""
+    from elastic_transport.client_utils import parse_cloud_id
+
+    try:
+        host, port = parse_cloud_id(cloud_id).es_address or ("", 0)
+    except ValueError:
+        host, port = "", 0
+    if not host:
+        raise UsageError(
+            f"{CLOUD}{cloud_id} is not a Cloud ID with an Elasticsearch: copy it from the deployment's page, after {CLOUD}"
+        )
+    return f"https://{host}:{port}"
 
 
 def check_prefix(prefix: str) -> None:
@@ -92,23 +131,60 @@ def check_prefix(prefix: str) -> None:
 
 
 class Connection(Client):
-    """Requests to one server."""
+    """Requests to one server, or to the nodes of one cluster; from any thread."""
 
     def __init__(self, address: Address) -> None:
-        super().__init__(address.url, ELASTICSEARCH, connections=CONNECTIONS)
+        super().__init__(address.url, ELASTICSEARCH, urls=address.nodes)
         self.address, self.version = address, ""
+        self._client: Elasticsearch | None = None
+
+    def close(self) -> None:
+        """Close all sockets."""
+        if self._client is not None:
+            self._client.close()
+
+    def sent(
+        self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Return status, headers and body of the answer of a node; HTTPError of urllib3 or OSError if none came."""
+        from elastic_transport import SerializationError, TransportError
+        from elasticsearch import ApiError
+
+        if self._client is None:
+            from ingest.store.elastic.transport import client_of
+
+            self._client = client_of(self.urls, partial(self.pool, connections=CONNECTIONS))
+        answer: Any = None
+        below: BaseException | None = None
+        try:
+            answer = self._client.perform_request(method, target, headers=headers, body=body)
+        except ApiError as error:
+            answer = error
+        except SerializationError:  # of a kind that no Elasticsearch sends
+            raise self._not_elasticsearch() from None
+        except TransportError as error:
+            below = error.__cause__
+        if answer is None:  # raised here, as its own context says why
+            raise below or OSError("the connection failed")
+        return answer.meta.status, answer.meta.headers, answer.body
 
     def open(self) -> None:
         """Make first contact: StoreError if nobody answers, it is no Elasticsearch, or its major version is not ours."""
         patience, self.patience = self.patience, min(self.patience, FIRST_CONTACT_SECONDS)
         try:
-            self.version = str(self.call("GET", "/")["version"]["number"])
+            version = self.call("GET", "/")["version"]
+            self.version = str(version["number"])
         except Refusal as error:
             raise StoreError(f"{self.url} refuses GET / ({error})") from None
         except (KeyError, TypeError):
             raise self._not_elasticsearch() from None
         finally:
             self.patience = patience
+        if version.get("build_flavor") == "serverless":
+            raise StoreError(
+                f"{self.url} is a serverless project, which refuses settings of indices that tailboard needs: "
+                "take a hosted deployment, a server of your own, or a store in a file (sqlite:FILE)"
+            )
         if self.version.split(".")[0] not in MAJORS:
             raise StoreError(f"{self.url} is Elasticsearch {self.version}; tailboard supports 8.x and 9.x")
 
@@ -139,13 +215,20 @@ class Connection(Client):
         if ours and 200 <= answer.status < 300:
             return decode(answer)
         error = _judged(answer)
-        raise error if ours or not isinstance(error, Refusal) else self._not_elasticsearch()
+        raise error if ours or not isinstance(error, Refusal) else self._not_elasticsearch(answer)
 
     def refresh(self, *indices: str) -> None:
         """Let searches see all that anybody has written to indices; those that are not there are none."""
         self.call("POST", f"/{','.join(indices)}/_refresh", ignore_unavailable=True)
 
-    def _not_elasticsearch(self) -> StoreError:
+    def _not_elasticsearch(self, answer: Answer | None = None) -> StoreError:
+        decoded = answer.decoded() if answer else None
+        version = decoded.get("version") if isinstance(decoded, Mapping) else None
+        if isinstance(version, Mapping) and version.get("distribution") == "opensearch":
+            return StoreError(
+                f"{self.url} is OpenSearch, which has no histogram fields: "
+                "take Elasticsearch 8 or 9, or a store in a file (sqlite:FILE)"
+            )
         return StoreError(f"{self.url} answers, but is not Elasticsearch: check host and port")
 
 
