@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # One more than there are cores, as tests also wait; four at most.
 SPREAD := -n $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 4 ? cores + 1 : 4))) --dist worksteal
 
-.PHONY: demo test test-all test-server8 oldest check soak bench bench-trend build wheel audit clean
+.PHONY: demo test test-all test-real oldest check soak bench bench-trend build wheel audit clean
 
 demo: $(READY)
 	$(BIN)/tailboard demo -o report.html
@@ -25,9 +25,9 @@ test-all: check tests/vega/node_modules
 tests/vega/node_modules: tests/vega/package-lock.json
 	@if command -v npm >/dev/null; then npm ci --prefix tests/vega --silent --no-audit --no-fund && touch $@; else echo "npm is not here: the tests that draw Kibana's panels will be skipped"; fi
 
-# The store on a server of the other major, 8.19: its contract, and what a user sees of failures.
-test-server8: $(READY)
-	TAILBOARD_TEST_SERVER=8 $(BIN)/python -m pytest $(SPREAD) -m "contract and not ordeal and not slow and not soak" tests/store tests/any
+# The store on the other major, 8.19, as a double and as a real node of Maven Central: its contract, faults, kills.
+test-real: $(READY)
+	$(BIN)/python -m tests.real.node $(BIN)/python -m pytest $(SPREAD) -m "contract and not ordeal and not slow and not soak" -k "not sqlite" tests/store tests/any tests/real
 
 # The quick tests with the oldest libraries that pyproject.toml allows. test_start counts imports, which are those of the newest.
 oldest: .venv-oldest/.ready tests/vega/node_modules

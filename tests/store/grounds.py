@@ -29,7 +29,7 @@ LABELS = ("run", "host", "volume", "job", "op", "kind", "tag", "process")
 CODINGS = {1: "<HB", 2: "<HH", 3: "<HI", 4: "<Iq"}
 OFFSETS = "loglinear:512:1000:1000000ns:c0:midpoint:closed"
 SERVERS = {"8": "8.19.21", "9": "9.5.3"}
-SERVER = SERVERS[os.environ.get("TAILBOARD_TEST_SERVER", "9")]  # make test-server8 sets 8
+SERVER = SERVERS[os.environ.get("TAILBOARD_TEST_SERVER", "9")]  # make test-real sets 8
 
 
 class SqliteGround:

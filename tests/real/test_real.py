@@ -1,0 +1,140 @@
+"""A real node of Elasticsearch: exactly once whatever fails or is killed, and the answers of SQLite, over several shards and months."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ingest.cli import run as command
+from ingest.core.errors import StoreError, TailboardError
+from ingest.query.question import Question
+from ingest.store import open_store
+from tests.doubles.fault_proxy import FaultProxy
+from tests.effort import figure
+from tests.real.node import running
+from tests.store.grounds import ElasticGround, SqliteGround, loaded, logs_by_host, many_logs
+from tests.store.test_contract import EXAMPLE, csv
+
+pytestmark = pytest.mark.contract
+SERVER = os.environ["ELASTICSEARCH_URL"]
+SECOND = 1_000_000_000
+MONTH_END = 1_769_904_000  # 2026-02-01T00:00:00Z
+
+
+@pytest.fixture
+def ground() -> Iterator[ElasticGround]:
+    found = ElasticGround(SERVER)
+    yield found
+    found.drop()
+
+
+def held(ground: ElasticGround | SqliteGround) -> list[dict]:
+    """Return the documents of a store, which are the same in all."""
+    return ground.documents()
+
+
+def of_files(folder: Path, paths: list[Path], **reading: object) -> list[dict]:
+    """Return the documents that SQLite has of the same files."""
+    ground = SqliteGround(folder)
+    loaded(ground.url, paths, reading=reading)
+    return held(ground)
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 34))])
+def test_faults_at_two_entrances_lose_and_double_nothing(ground, tmp_path: Path, monkeypatch, seed: int) -> None:
+    monkeypatch.setenv("TAILBOARD_ES_TIMEOUT", "4")
+    monkeypatch.setattr("ingest.store.elastic.bulk.BODY_BYTES", 1 << 16)
+    entrances = [FaultProxy(SERVER, seed=2 * seed + n, share=0.2, only=lambda method, path: path != "/") for n in (0, 1)]
+    with entrances[0] as one, entrances[1] as two:
+        hosts = f"{one.url},{two.url.removeprefix('http://')}"
+        account = loaded(f"{hosts}?index_prefix={ground.prefix}", [EXAMPLE])
+        assert sum(one.injected.values()) + sum(two.injected.values()) >= 5 and one.calls and two.calls
+    delivered = account.delivered
+    assert delivered["sent"] == sum(delivered[name] for name in ("created", "updated", "deleted", "superseded", "rejected"))
+    assert held(ground) == of_files(tmp_path, [EXAMPLE])
+
+
+def load_command(logs: Path, url: str) -> list[str]:
+    return [sys.executable, "-m", "ingest", "load", str(logs), "--run", "r", "--store", url, "--t0", str(MONTH_END - 20)]
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 12))])
+def test_loads_that_are_killed_lose_and_double_nothing(ground, tmp_path: Path, seed: int) -> None:
+    """Three kills at any moment, then one that comes to its end: over a month's end, so in two indices."""
+    chance, logs = random.Random(seed), many_logs(tmp_path / "logs", 4, turns=15)
+    for _ in range(3):
+        process = subprocess.Popen(load_command(logs, ground.url), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(chance.uniform(0.6, 3.0))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    subprocess.run(load_command(logs, ground.url), check=True, capture_output=True)
+    assert len(ground.client.indices.get(index=f"{ground.prefix}-intervals-*")) == 2
+    assert held(ground) == of_files(tmp_path, [logs], t0=(MONTH_END - 20) * SECOND)
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 12))])
+def test_a_node_that_is_killed_during_a_load_loses_and_doubles_nothing(tmp_path: Path, seed: int) -> None:
+    chance, logs = random.Random(seed), many_logs(tmp_path / "logs", 4, turns=15)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with running(tmp_path / "node", port) as (url, node):
+        ground = ElasticGround(url)
+        process = subprocess.Popen(load_command(logs, ground.url), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(chance.uniform(0.8, 2.5))
+        node.send_signal(signal.SIGKILL)
+        node.wait()
+    with running(tmp_path / "node", port):
+        told = process.communicate(timeout=300)[1]
+        assert process.returncode == 0, told
+        assert held(ground) == of_files(tmp_path, [logs], t0=(MONTH_END - 20) * SECOND)
+
+
+def question(chance: random.Random) -> Question:
+    """Return any question about runs of several hosts, jobs and operations."""
+    labels = ["host", "job", "op", "volume", "run", "kind"]
+    where = {"host": "h1", "job": "1*", "op": "read"}
+    return Question(
+        by=tuple(chance.sample(labels, chance.randrange(4))),
+        step=chance.choice(["auto", "all", SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND]),
+        where=dict(chance.sample(sorted(where.items()), chance.randrange(2))),
+        merge_runs=chance.random() < 0.2,
+    )
+
+
+def answered(url: str, asked: Question) -> list[str]:
+    """Return the lines of an answer, or why there is none."""
+    with open_store(url) as store:
+        try:
+            return csv(store.answer(asked))
+        except StoreError:
+            raise
+        except TailboardError as error:
+            return [str(error)]
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_any_question_has_the_answer_of_sqlite(tmp_path: Path, shards: int) -> None:
+    """Two runs in monthly indices, the first over a month's end."""
+    ground, file = ElasticGround(SERVER), SqliteGround(tmp_path)
+    try:
+        words = ["--index-prefix", ground.prefix, "--shards", str(shards), "--overwrite"]
+        assert command(["setup", "--elasticsearch", SERVER, *words]) == 0
+        hosts = logs_by_host(tmp_path, 3, turns=4)
+        for url in (ground.url, file.url):
+            for run, start in (("b", MONTH_END - 9), ("a", MONTH_END + 40 * 86_400)):
+                loaded(url, hosts, run=run, reading={"t0": start * SECOND})
+        chance = random.Random(shards)
+        for number in range(figure(20, 150)):
+            asked = question(chance)
+            assert answered(ground.url, asked) == answered(file.url, asked), (number, asked)
+    finally:
+        ground.drop()
