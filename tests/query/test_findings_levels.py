@@ -15,7 +15,7 @@ from effort import figure
 from ingest.core.layout import fio_layout
 from ingest.query.story.ground import DRIFT, MODES, RHYTHM, SECOND, STEP, Claim, Ground
 from ingest.query.story.segments import changes, gatherings
-from ingest.query.story.shapes import beat_of, modes, rhythms
+from ingest.query.story.shapes import beat_of, modes, periods_of, rhythms
 from ingest.query.story.story import joined, story_of
 from query.findings_runs import START, Run, ground_from, wander
 
@@ -131,7 +131,7 @@ def test_a_harmonic_is_never_named_as_the_period(period: int, width: int, first:
     random = np.random.default_rng(seed)
     series = wander(random, 300, 0.7)
     series[(np.arange(300) - first) % period < min(width, period // 5)] += 12
-    beat = beat_of(series, 3)
+    beat = beat_of(series, periods_of(series)[1], 3)
     assert beat is not None
     assert beat.period == pytest.approx(period, rel=0.02)
 
@@ -142,7 +142,7 @@ def test_every_second_event_that_is_strong_makes_the_longer_period(multiple: int
     series = wander(random, 480, 0.7)
     series[3::10] += 2
     series[3 :: 10 * multiple] += 14
-    beat = beat_of(series, 1)
+    beat = beat_of(series, periods_of(series)[1], 1)
     assert beat is not None
     assert beat.period == pytest.approx(10 * multiple, rel=0.02)
 

@@ -654,15 +654,9 @@ class Search:
             hits = (self.counts.done * self.free)[:, blocks].sum(axis=1)
             done, due = ((part * self.free)[:, event.usual].sum(axis=1) for part in (self.counts.done, self.counts.due))
             usual = done / np.maximum(due, 1e-9) * (self.counts.due * self.free)[:, blocks].sum(axis=1)
-            gains = -EFFECTS * hits[:, None] - usual[:, None] * np.expm1(-EFFECTS)
-        else:
-            over = self.counts.over * self.free
-            of, hits = over[0][:, blocks].sum(axis=1), over[event.measure + 1][:, blocks].sum(axis=1)
-            share = (over[event.measure + 1][:, event.usual].sum(axis=1) + 0.5) / (over[0][:, event.usual].sum(axis=1) + 1)
-            gains = EFFECTS * hits[:, None] - of[:, None] * np.log1p(share[:, None] * np.expm1(EFFECTS))
-        totals = np.array([gains[together.members].sum(axis=0).max() for together in self.sums.sets])
-        # The widest set that is about as likely as the best: its sets come first.
-        return int(np.flatnonzero(totals >= totals.max() - max(2.0, 0.02 * totals.max()))[0])
+            return likeliest(self.sums.sets, rate_gains(hits, usual))
+        over = (self.counts.over * self.free)[[event.measure + 1, 0]]
+        return likeliest(self.sums.sets, share_gains(*over[..., blocks].sum(axis=-1), *over[..., event.usual].sum(axis=-1)))
 
     def of_set(self, event: Event, number: int) -> Event:
         """Return an event with another set."""
@@ -715,6 +709,26 @@ class Search:
             low = max(own.stop - 1 - reach, middle)
             end = low + int(odds[middle : own.stop + reach].cumsum()[low - middle :].argmax()) + 1
         return first, end
+
+
+def share_gains(hits: Float, of: Float, usual_hits: Float, usual_of: Float) -> Float:
+    """Return the logarithm of how much likelier each of EFFECTS makes so many of so many, of each group: (G, EFFECTS)."""
+    share = (usual_hits + 0.5) / (usual_of + 1)
+    gains: Float = EFFECTS * hits[:, None] - of[:, None] * np.log1p(share[:, None] * np.expm1(EFFECTS))
+    return gains
+
+
+def rate_gains(done: Float, usual: Float) -> Float:
+    """Return the logarithm of how much likelier each of EFFECTS makes so many completions where `usual` are due: (G, EFFECTS)."""
+    gains: Float = -EFFECTS * done[:, None] - usual[:, None] * np.expm1(-EFFECTS)
+    return gains
+
+
+def likeliest(sets: Sequence[Together], gains: Float) -> int:
+    """Return the number of the set that is likeliest: one effect that all of its groups have, and no other."""
+    totals = np.array([gains[together.members].sum(axis=0).max() for together in sets])
+    # The widest set that is about as likely as the best: its sets come first.
+    return int(np.flatnonzero(totals >= totals.max() - max(2.0, 0.02 * totals.max()))[0])
 
 
 def _slope(levels: Float) -> tuple[float, float]:
@@ -840,7 +854,7 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     more = float((excess[:, inside].sum(axis=1) - np.nan_to_num(like_usual) * inside.sum()).sum())
     # What takes longer while a member does less is of that, however it varies.
     takes = more >= LEAST_EXCESS * (more + float((excess * open_[members]).sum()))
-    reached = _reached(ground, members, inside, usual) if slower is not None and takes else None
+    reached = measured(ground, members, inside, usual) if slower is not None and takes else None
     missing = search.missing(event.number, event.first, event.end) if fewer is not None else 0.0
     rate = 1.0 if fewer is None else search.share_of_rate(event.number, event.first, event.end)
     if reached is None and (fewer is None or rate > LEAST_RATE):
@@ -868,7 +882,7 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     )
 
 
-def _reached(ground: Ground, members: Int, inside: Bool, usual: Bool) -> Measured | None:
+def measured(ground: Ground, members: Int, inside: Bool, usual: Bool) -> Measured | None:
     """Return the percentile that tells most of what groups do in some windows; None where all may be as usual (in one bin)."""
     sides = [ground.counts(members, np.flatnonzero(windows)) for windows in (usual, inside)]
     found = []
@@ -896,7 +910,7 @@ def _step(search: Search, event: Event, inside: Bool, usual: Bool, so_far: Seque
     at = int(np.flatnonzero(inside)[0] if rises else np.flatnonzero(inside)[-1] + 1)
     if (claim := _shares(ground, together, so_far, (before, later), at)) is not None:
         return claim
-    found = _reached(ground, members, later, before) if rises else _reached(ground, members, before, later)
+    found = measured(ground, members, later, before) if rises else measured(ground, members, before, later)
     if found is None:
         return None
     name, typical, value = found
@@ -910,7 +924,7 @@ def _drift(search: Search, number: int, size: float) -> Claim | None:
     tenth = max(windows // 10, 1)
     ends = np.arange(windows) < tenth, np.arange(windows) >= windows - tenth
     usual, inside = ends if size > 0 else ends[::-1]
-    found = _reached(search.ground, search.sums.sets[number].members, inside, usual)
+    found = measured(search.ground, search.sums.sets[number].members, inside, usual)
     if found is None:
         return None
     name, low, high = found
