@@ -53,7 +53,7 @@ NORMAL = NormalDist()
 RANKS = (0.5, 0.9, 0.99)  # above which samples are counted, of each group by itself ...
 FAR = 4.0  # ... and above so many times its p99: what waits for an outage is further than any level wanders
 CLASSES = len(RANKS) + 1
-FARTHEST = CLASSES - 1
+FARTHEST = CLASSES - 1  # measures count from 0; places in `over` from 1
 DONE, LOGS = CLASSES + 1, CLASSES + 2  # places beside the classes
 TABLE = np.linspace(0, 1, 129)  # ranks at which the latencies of a group are kept
 MOST = 240  # blocks that a run is searched in
@@ -65,7 +65,7 @@ MORE = 1.4  # that shares of slow samples differ usually
 STEADY = 1 / 8  # of a drift, that the level moves at least from each third of the run to the next
 PART = 0.25  # of the height of the highest level, in logarithms, that those of one event have
 INNER = 1.5  # times, that a level stands out of raised ones around it
-LEAST_TAIL = 1.8  # of the share of samples above p99 ...
+LEAST_TAIL, LEAST_RARE = 1.8, 0.004  # times, of the share of samples above p99 (of the far ones), or of this share of all ...
 LEAST_SLOW = 6  # ... and so many of them
 LEAST_RATE, LEAST_EDGE_RATE, HARDLY = 0.85, 0.75, 0.2  # of the usual rate; what completes after hardly anything did was waiting
 LEAST_EXCESS = 0.02  # of all excess of the run, that a finding has
@@ -590,12 +590,13 @@ class Search:
         strength = float(strengths.max())
         if log_tail(strength) + math.log(CLASSES + 1) > self.limit:
             return None
-        share, before = inside[3] / inside[0], beside[3] / beside[0]
+        tail = any(
+            inside[at] >= max(LEAST_TAIL * max(beside[at] / beside[0], least) * inside[0], LEAST_SLOW)
+            for at, least in ((FARTHEST, LEAST_RARE), (FARTHEST + 1, LEAST_RARE / 10))
+        )
         least = LEAST_TIMES if first > 0 and end < self.counts.blocks else LEVEL  # of a drift this is the middle of its levels
         drift = float(self.drifting[members].mean())  # what it makes is no event
-        if level < math.log(least) + drift and not (
-            not drift and share >= LEAST_TAIL * max(before, 0.004) and inside[3] >= LEAST_SLOW
-        ):
+        if level < math.log(least) + drift and not (tail and not drift):
             return None
         return Event(number, first, end, measure, strength, usual)
 
@@ -849,9 +850,10 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     inside[first:end] = True
     usual = np.repeat(event.usual, counts.width)
     usual = np.pad(usual, (counts.first, ground.shape[1] - counts.first - len(usual))) & ~inside
-    excess = ground.excess_ns[members]
-    like_usual = known_mean(np.where(open_[members] & usual, excess, np.nan), axis=1)
+    excess, typical = ground.excess_ns[members], open_[members] & usual
+    like_usual = known_mean(np.where(typical, excess, np.nan), axis=1)
     more = float((excess[:, inside].sum(axis=1) - np.nan_to_num(like_usual) * inside.sum()).sum())
+    more = max(more, _longer(ground, members, inside, typical))
     # What takes longer while a member does less is of that, however it varies.
     takes = more >= LEAST_EXCESS * (more + float((excess * open_[members]).sum()))
     reached = measured(ground, members, inside, usual) if slower is not None and takes else None
@@ -880,6 +882,13 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
         latency_ns=(int(typical), math.ceil(top_ns) + 1) if reached else None,
         details={"typical_ns": typical, "percentile": name, "top_ns": top_ns, "rate": rate, **details},
     )
+
+
+def _longer(ground: Ground, members: Int, inside: Bool, typical: Bool) -> float:
+    """Return by how many ns, summed over samples, groups took longer in some windows than in those that are `typical` of each."""
+    samples, took = ground.samples[members], np.nan_to_num(ground.mean_ns[members]) * ground.samples[members]
+    usual = (took * typical).sum(axis=1) / np.maximum((samples * typical).sum(axis=1), 1)
+    return float((took - usual[:, None] * samples)[:, inside].sum())
 
 
 def measured(ground: Ground, members: Int, inside: Bool, usual: Bool) -> Measured | None:

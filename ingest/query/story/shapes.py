@@ -75,7 +75,7 @@ from ingest.read.schedule import OMISSION as WARNING
 DARK, EMPTY = 0.2, 0.08  # of the usual rate: of each window of a gap, and of all of them
 LEAST_NS = SECOND
 STALL_CHANCE = 8.0  # times the longest gap that chance would make
-LATE = 0.5  # of the gap
+LATE, WAITED = 0.5, 0.9  # of the gap
 AFTER = 2  # windows after the gap in which late samples arrive
 LEAST_LIVE = 2  # windows that the usual rate is taken of
 STALL_FEW, LONGER = 4, 3.0  # where there are more gaps than that, one counts only if it is that much longer than the median gap
@@ -95,14 +95,19 @@ class Gap(NamedTuple):
 def stalls(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     """Return a claim for each stall, of all members first, then of each label, then of single operations of a member.
 
-    None where samples of that time are known to be missing: rows that a log has lost look like a stall.
+    None where samples of that time are known to be missing (rows that a log has lost look like a stall), but where one that
+    completes then was under way for as long: it is known what it waited for.
     """
     claims, dark = [], np.zeros(ground.shape, np.bool_)
     for who, members in gatherings(ground.groups):
         for gap in gaps(ground.samples[members].sum(axis=0).astype(np.float64), ground):
-            if dark[members, gap.first : gap.last].any() or is_lost(ground, members.tolist(), gap.start_ns, gap.end_ns):
+            if dark[members, gap.first : gap.last].any():
                 continue
-            claims.append(_stall(gap, members.tolist(), who, ground))
+            stall = _stall(gap, members.tolist(), who, ground)
+            waited = (stall.value_ns or 0) >= WAITED * (gap.end_ns - gap.start_ns)
+            if not waited and is_lost(ground, members.tolist(), gap.start_ns, gap.end_ns):
+                continue
+            claims.append(stall)
             dark[members, max(gap.first - 1, 0) : gap.last + 1] = True
     return claims
 
@@ -680,8 +685,8 @@ MEASURES = {"p50": 1, "p90": 2, "p99": 3, MISSING: DONE}  # places in Counts.fin
 class Beat:
     """Events at `first`, `first` + `period`, ... before `end`, `width` windows long.
 
-    `gain` is the root of what they explain of the squares of the series, `certainty` how far that is beyond chance, and `kept` the
-    share of periods that have an event.
+    `gain` is the root of what they explain of the squares of the series, `certainty` how far that is beyond chance; in the share
+    `kept` of its periods there is an event.
     """
 
     period: float
