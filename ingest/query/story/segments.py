@@ -62,6 +62,7 @@ CHANCE = 0.01  # of a false finding in a run, about: see docs/explanation/findin
 LEAST_TIMES = 1.2  # of the level
 LEVEL = 1.1  # that usual levels differ
 MORE = 1.4  # that shares of slow samples differ usually
+AGAINST = 10.0  # logarithm of the odds that windows are none of an event at an end of the run
 STEADY = 1 / 8  # of a drift, that the level moves at least from each third of the run to the next
 PART = 0.25  # of the height of the highest level, in logarithms, that those of one event have
 INNER = 1.5  # times, that a level stands out of raised ones around it
@@ -304,8 +305,8 @@ def _sums(ground: Ground, counts: Counts) -> Sums:
 def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
     """Return by how many times levels of sets vary more than by counting, (M, blocks, 5): by length, of each share, of the rate.
 
-    As all sets of a kind do, by neighbours; where it is known what is `usual` (of latency, of rate), by these blocks alone, and
-    by the lower of what neighbours tell and what spans do around their mean; where a set itself does so more, as it does.
+    As all sets of a kind do, by the lower of what neighbours tell and what spans do around their mean. Where it is known what is
+    `usual` (of latency, of rate), by these blocks alone, and where a set itself does so more, as it does.
     """
     everywhere = np.ones(sums.done.shape, np.bool_)
     latency, rate = usual or (everywhere, everywhere)
@@ -319,14 +320,16 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
             by_span.append([*shares, _ratio(sums.done, sums.due, span, rate, binomial=False, around=around)])
         return np.array(by_span).transpose(2, 0, 1)  # (M, SPANS, 5)
 
-    ways = [ratios(around=False), *([ratios(around=True)] if usual else [])]
+    ways = ratios(around=False), ratios(around=True)
     sets, blocks = sums.done.shape
     noise = np.ones((sets, blocks, CLASSES + 1))
     for kind in np.unique(sums.kinds).tolist():
         alike = np.flatnonzero(sums.kinds == kind)
         pooled = [known_median(way[alike], axis=0) for way in ways]  # (SPANS, 5)
-        usually = known_mean(pooled[-1][:4], axis=0)
-        more = known_mean(ways[-1][alike][:, :4], axis=1) / np.where(usually > 0, usually, np.nan)
+        # Of neighbours an episode moves those that are as long as it: the shortest alone tell what a set does by itself.
+        own, spans = (ways[1], 4) if usual else (ways[0], 2)
+        usually = known_mean(known_median(own[alike], axis=0)[:spans], axis=0)
+        more = known_mean(own[alike][:, :spans], axis=1) / np.where(usually > 0, usually, np.nan)
         times = np.maximum(np.where(np.isnan(more), 1.0, more) - OWN_BY_CHANCE, 1.0)
         for at in range(CLASSES + 1):
             pool = np.min(
@@ -463,8 +466,7 @@ class Search:
         low, middle, high = (np.array([np.interp(rank, TABLE, row) for row in counts.table]) for rank in (0.16, 0.5, 0.84))
         self.spread = np.minimum(high - middle, middle - low)  # of one mode, where there are two
         sets, blocks = self.sums.done.shape
-        noise = _noise(self.sums)
-        first = self._levels(np.minimum(noise, known_median(noise, axis=0)[None]))
+        first = self._levels(_noise(self.sums))
         usual = tuple(np.where(each.sum(axis=1, keepdims=True) >= 0.25 * blocks, each, True) for each in first[2:])
         self.noise = _noise(self.sums, (usual[0], usual[1]))
         self.latency, self.rate, self.usual_latency, self.usual_rate = self._levels(self.noise)
@@ -700,15 +702,16 @@ class Search:
             hits, of = fine[event.measure + 1], fine[0]
             now, then = ((hits[part].sum() + 0.5) / (of[part].sum() + 1) for part in (own, beside))
             odds = hits * math.log(now / then) + (of - hits) * math.log((1 - now) / (1 - then)) if 0 < then < now < 1 else of
-        # From the window that is most like the event to where the sum is largest, near the edges of its blocks.
+        # From the window that is most like the event to where the sum is largest, hardly beyond its blocks.
         middle, reach = own.start + int(odds[own].argmax()), 2 * counts.width
-        first, end = 0, len(odds)
-        if event.first > 0:
-            low, high = max(own.start - reach, 0), min(own.start + reach, middle)
-            first = low + int(odds[low : middle + 1][::-1].cumsum()[::-1][: high - low + 1].argmax())
-        if event.end < counts.blocks:
-            low = max(own.stop - 1 - reach, middle)
-            end = low + int(odds[middle : own.stop + reach].cumsum()[low - middle :].argmax()) + 1
+        low, high = max(own.start - reach, 0), own.stop + reach
+        first = low + int(odds[low : middle + 1][::-1].cumsum()[::-1].argmax())
+        end = middle + int(odds[middle:high].cumsum().argmax()) + 1
+        # A level at an end of the run reaches to it, unless what is between speaks against that.
+        if event.first == 0 and odds[counts.first : first].sum() > -AGAINST:
+            first = 0
+        if event.end == counts.blocks and odds[end : own.stop].sum() > -AGAINST:
+            end = len(odds)
         return first, end
 
 
@@ -861,7 +864,7 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     rate = 1.0 if fewer is None else search.share_of_rate(event.number, event.first, event.end)
     if reached is None and (fewer is None or rate > LEAST_RATE):
         return None
-    at_start, at_end = event.first == 0, event.end == counts.blocks
+    at_start, at_end = first == 0, end == ground.shape[1]
     kind, details = EPISODE, {}
     if (at_start or at_end) and event.end - event.first <= EDGE_SHARE * counts.blocks:
         kind, details = EDGE, {"first": at_start, "slower": reached is not None, "fewer": fewer is not None}
@@ -914,7 +917,7 @@ def quantile(layout: Layout, counts: Int, share: float) -> float:
 def _step(search: Search, event: Event, inside: Bool, usual: Bool, so_far: Sequence[Claim]) -> Claim | None:
     """Return the claim of an event from the start of the run on, or to its end: a step (its slower part), or shares of modes."""
     ground, together = search.ground, search.sums.sets[event.number]
-    members, rises = together.members, event.end == search.counts.blocks
+    members, rises = together.members, bool(inside[-1])
     before, later = (usual, inside) if rises else (inside, usual)
     at = int(np.flatnonzero(inside)[0] if rises else np.flatnonzero(inside)[-1] + 1)
     if (claim := _shares(ground, together, so_far, (before, later), at)) is not None:

@@ -665,7 +665,7 @@ def _modes(ground: Ground, together: Together, places: Places, valley: float, sl
 LEAST_PERIODS = 8
 RHYTHM_LEAST_WINDOWS = 3  # of a period: below, windows are too coarse to tell phases
 LEAST_KEPT = 0.75  # of the periods, whose event is at least half as strong as usual
-RHYTHM_CHANCE = 0.01
+RHYTHM_CHANCE = 1e-6  # as if normal: eight contrasts of few samples are not, and the best of their ranges is taken
 HARMONICS = 5
 OVERSAMPLED = 8
 LEAST_BEYOND, MOST_BEYOND = 3.0, 8.0  # deviations
@@ -764,7 +764,7 @@ def _series(sets: Sequence[Together], fine: Float, place: int) -> Float:
 def beat_of(series: Float, periods: Sequence[float], tests: int) -> Beat | None:
     """Return the rhythm of a series of windows with one of the periods, None where it has none that is beyond chance.
 
-    Held to 1 in 100 for all periods, phases, beginnings and ends and `tests` together.
+    Held to RHYTHM_CHANCE for all periods, phases, beginnings and ends and `tests` together.
     """
     best = _fitted(series, periods)
     if best is None:
