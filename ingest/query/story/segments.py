@@ -894,13 +894,16 @@ def _longer(ground: Ground, members: Int, inside: Bool, typical: Bool) -> float:
     return float((took - usual[:, None] * samples)[:, inside].sum())
 
 
-def measured(ground: Ground, members: Int, inside: Bool, usual: Bool) -> Measured | None:
-    """Return the percentile that tells most of what groups do in some windows; None where all may be as usual (in one bin)."""
+def measured(ground: Ground, members: Int, inside: Bool, usual: Bool, *, in_bins: bool = False) -> Measured | None:
+    """Return the percentile that tells most of what groups do in some windows; None where all are as usual.
+
+    So they are where both values may lie in one bin, unless `in_bins`.
+    """
     sides = [ground.counts(members, np.flatnonzero(windows)) for windows in (usual, inside)]
     found = []
     for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)):
         typical, value = (quantile(ground.rows.layout, counts, share) for counts in sides)
-        if value >= LEAST_TIMES * typical and apart(ground, typical, value):
+        if value >= LEAST_TIMES * typical and (in_bins or apart(ground, typical, value)):
             found.append((name, typical, value))
     middle = [each for each in found if each[0] == "p50"]
     return max(middle or found, key=lambda each: each[2] / max(each[1], 1), default=None)

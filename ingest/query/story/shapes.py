@@ -878,7 +878,7 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
         missing = float(np.maximum(typical[:, None] - then, 0).sum())
         times = float(typical.sum() * during.sum() / max(float(then.sum()), 1.0))
     else:
-        reached = measured(ground, members, during, usual)
+        reached = measured(ground, members, during, usual, in_bins=True)  # its phases gather whatever its size
         if reached is None:
             return None
         measure, typical_ns, value = reached
