@@ -116,6 +116,19 @@ def test_a_rhythm_is_named_with_its_period_and_phase(which: slice, host: str, pe
     assert steps(run.ground()) == [] and modes(run.ground()) == []
 
 
+@pytest.mark.parametrize(("which", "host", "first"), [(ALL, "", 20), (B, "b", 150)])
+def test_a_rhythm_of_a_part_of_the_run_is_said_from_when_to_when(which: slice, host: str, first: int) -> None:
+    """It was no rhythm, or one of all the run, or of one host for all: stretches of the whole run decided."""
+    run = run_of(8)
+    late = np.arange(WINDOWS) - first
+    run.level[which, (late >= 0) & (late < 120) & (late % 12 < 2)] += np.log(5)
+    (claim,) = rhythms(run.ground())
+    assert host_of(claim) == host
+    assert claim.details["period_ns"] / SECOND == pytest.approx(12, rel=0.02)
+    assert (claim.start_ns - START) / SECOND == pytest.approx(first, abs=2)
+    assert (claim.end_ns - START) / SECOND == pytest.approx(first + 120, abs=12)
+
+
 def test_windows_without_completions_that_come_back_are_a_rhythm() -> None:
     run = run_of(8)
     run.rate[:, 4::20] = 2

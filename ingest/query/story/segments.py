@@ -217,7 +217,7 @@ def _ratio(counts: Float, of: Float, span: int, usable: Bool, *, binomial: bool,
         return out
 
     def spans(values: Float, at: Int) -> Float:
-        below = _below(values)
+        below = added_up(values)
         return below[:, at + span] - below[:, at]
 
     one, of_one, barred = (spans(values, starts) for values in (counts, of, (~usable).astype(np.float64)))
@@ -352,13 +352,14 @@ def _unlike(hits: Any, of: Any) -> Any:
     return -2 * (_xlogx(hits) + _xlogx(of - hits) - _xlogx(of))
 
 
-def _below(values: Float) -> Float:
+def added_up(values: Float) -> Float:
+    """Return the sums of values before each place along the last axis, one more than there are values."""
     return np.concatenate([np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)], axis=-1)
 
 
 def _cut_latency(sums: Sums, noise: Float) -> list[list[tuple[int, int]]]:
     """Return the levels (first block, end) of the latencies of each set."""
-    below = _below(sums.over)
+    below = added_up(sums.over)
     weight = -2 / noise[:, min(SEARCHED, noise.shape[1]) - 1, :CLASSES].T[:, :, None]  # (4, M, 1)
 
     def cost(end: int, starts: slice) -> Float:
@@ -371,7 +372,7 @@ def _cut_latency(sums: Sums, noise: Float) -> list[list[tuple[int, int]]]:
 
 def _cut_rate(sums: Sums, noise: Float) -> list[list[tuple[int, int]]]:
     """Return the levels of the rates of each set."""
-    done, due = _below(sums.done), _below(sums.due)
+    done, due = added_up(sums.done), added_up(sums.due)
     weight = -2 / noise[:, min(SEARCHED, noise.shape[1]) - 1, CLASSES][:, None]
 
     def cost(end: int, starts: slice) -> Float:
@@ -853,10 +854,10 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     inside[first:end] = True
     usual = np.repeat(event.usual, counts.width)
     usual = np.pad(usual, (counts.first, ground.shape[1] - counts.first - len(usual))) & ~inside
-    excess, typical = ground.excess_ns[members], open_[members] & usual
-    like_usual = known_mean(np.where(typical, excess, np.nan), axis=1)
+    excess, beside = ground.excess_ns[members], open_[members] & usual
+    like_usual = known_mean(np.where(beside, excess, np.nan), axis=1)
     more = float((excess[:, inside].sum(axis=1) - np.nan_to_num(like_usual) * inside.sum()).sum())
-    more = max(more, _longer(ground, members, inside, typical))
+    more = max(more, _longer(ground, members, inside, beside))
     # What takes longer while a member does less is of that, however it varies.
     takes = more >= LEAST_EXCESS * (more + float((excess * open_[members]).sum()))
     reached = measured(ground, members, inside, usual) if slower is not None and takes else None

@@ -54,7 +54,7 @@ from ingest.query.story.segments import (
     DONE,
     LEAST_TIMES,
     Together,
-    _below,
+    added_up,
     counts_of,
     gatherings,
     likeliest,
@@ -758,7 +758,8 @@ def _series(sets: Sequence[Together], fine: Float, place: int) -> Float:
     values -= np.median(values, axis=1, keepdims=True)
     spread = 1.4826 * np.median(np.abs(values), axis=1, keepdims=True)
     least = 0.25 if place == DONE else 1.0  # a paced rate varies less than counting does
-    return np.clip(values / np.maximum(spread, least), -LEAST_BEYOND, MOST_BEYOND)
+    drawn_in: Float = np.clip(values / np.maximum(spread, least), -LEAST_BEYOND, MOST_BEYOND)
+    return drawn_in
 
 
 def beat_of(series: Float, periods: Sequence[float], tests: int) -> Beat | None:
@@ -804,7 +805,7 @@ def periods_of(series: Float) -> tuple[float, list[float]]:
 
 def _contrasts(values: Float, starts: Float, period: float, width: float) -> Float:
     """Return by how much events that begin at `starts` (any shape) are above what is around them; NaN where not in the run."""
-    below = _below(values)
+    below = added_up(values)
 
     def upto(times: Float) -> Float:
         return np.interp(times, np.arange(len(below)), below)
@@ -825,17 +826,17 @@ def _fitted(values: Float, periods: Sequence[float], near: Beat | None = None) -
             widths = [near.width * times for times in (0.75, 1.0, 1.25) if near.width * times <= WIDTHS[-1] * period]
         phases = np.arange(0, period, max(period / PHASES, 0.25 if near is None else 0.1))
         for width in dict.fromkeys(widths):
-            starts = phases[:, None] + period * np.arange(-1, math.ceil(count / period))
+            starts: Float = phases[:, None] + period * np.arange(-1, math.ceil(count / period))
             contrast = np.nan_to_num(_contrasts(values, starts, period, width))
             weight = math.sqrt(width * (1 - width / period))
             # Of each phase, from the turn to the turn between which events are at least half as strong as usual.
             upper = contrast * (contrast >= contrast.mean(axis=1, keepdims=True))
             usual = upper.sum(axis=1) / np.maximum((upper != 0).sum(axis=1), 1)
-            sums = _below(contrast - usual[:, None] / 2)
+            sums = added_up(contrast - usual[:, None] / 2)
             end = (sums - np.minimum.accumulate(sums, axis=1)).argmax(axis=1)
             first = np.where(np.arange(sums.shape[1]) <= end[:, None], sums, np.inf).argmin(axis=1)
             held = np.maximum(end - first, 1)
-            added = _below(contrast)
+            added = added_up(contrast)
             rows = np.arange(len(phases))
             gains = weight * (added[rows, end] - added[rows, first]) / np.sqrt(held)
             gains[end - first < LEAST_PERIODS - 1] = 0
@@ -848,10 +849,10 @@ def _fitted(values: Float, periods: Sequence[float], near: Beat | None = None) -
 
 def _certain(values: Float, beat: Beat, tests: int) -> Beat | None:
     """Return a rhythm that is beyond chance, None where it is not: by how contrasts of other phases vary in that time."""
-    turns = beat.first + beat.period * np.arange(round((beat.end - beat.first) / beat.period))
+    turns: Float = beat.first + beat.period * np.arange(round((beat.end - beat.first) / beat.period))
     own = _contrasts(values, turns, beat.period, beat.width)
     own = own[~np.isnan(own)]
-    shifts = np.arange(beat.width, beat.period - beat.width + 1e-9, max(beat.width / 2, 0.5))
+    shifts: Float = np.arange(beat.width, beat.period - beat.width + 1e-9, max(beat.width / 2, 0.5))
     others = _contrasts(values, turns + shifts[:, None], beat.period, beat.width)
     others -= known_mean(others, axis=1, keepdims=True)
     of_counting = math.sqrt(1 / beat.width + 1 / (beat.period - beat.width))
