@@ -666,6 +666,7 @@ LEAST_PERIODS = 8
 RHYTHM_LEAST_WINDOWS = 3  # of a period: below, windows are too coarse to tell phases
 LEAST_KEPT = 0.75  # of the periods, whose event is at least half as strong as usual
 RHYTHM_CHANCE = 1e-6  # as if normal: eight contrasts of few samples are not, and the best of their ranges is taken
+LEAST_EXPLAINED = 0.2  # of the variance of windows, by the events
 HARMONICS = 5
 OVERSAMPLED = 8
 LEAST_BEYOND, MOST_BEYOND = 3.0, 8.0  # deviations
@@ -849,18 +850,21 @@ def _fitted(values: Float, periods: Sequence[float], near: Beat | None = None) -
 
 def _certain(values: Float, beat: Beat, tests: int) -> Beat | None:
     """Return a rhythm that is beyond chance, None where it is not: by how contrasts of other phases vary in that time."""
-    turns: Float = beat.first + beat.period * np.arange(round((beat.end - beat.first) / beat.period))
+    turns = beat.first + beat.period * np.arange(round((beat.end - beat.first) / beat.period))
     own = _contrasts(values, turns, beat.period, beat.width)
     own = own[~np.isnan(own)]
-    shifts: Float = np.arange(beat.width, beat.period - beat.width + 1e-9, max(beat.width / 2, 0.5))
+    step = max(beat.width / 2, 0.5)
+    shifts = beat.width + step * np.arange(int((beat.period - 2 * beat.width) / step) + 1)
     others = _contrasts(values, turns + shifts[:, None], beat.period, beat.width)
     others -= known_mean(others, axis=1, keepdims=True)
     of_counting = math.sqrt(1 / beat.width + 1 / (beat.period - beat.width))
-    varies = max(math.sqrt(float(known_mean(others**2))) if len(shifts) else 0.0, of_counting / 2)
+    varies = max(math.sqrt(float(known_mean(others**2))), of_counting / 2)
+    stretch = values[max(int(beat.first), 0) : math.ceil(beat.end)]
+    explained = beat.gain**2 / max(float(((stretch - stretch.mean()) ** 2).sum()), 1e-300)
     kept = float(np.mean(own >= np.median(own) / 2))
     tried = tests * len(values) / 2 * beat.period / beat.width * len(WIDTHS) * (len(values) / beat.period) ** 2 / 2
     certainty = -log_tail(float(own.mean()) ** 2 * len(own) / varies**2) - math.log(tried / RHYTHM_CHANCE)
-    if certainty <= 0 or kept < LEAST_KEPT or len(own) < LEAST_PERIODS - 1:
+    if certainty <= 0 or kept < LEAST_KEPT or explained < LEAST_EXPLAINED or len(own) < LEAST_PERIODS - 1:
         return None
     return replace(beat, certainty=certainty, kept=kept)
 
