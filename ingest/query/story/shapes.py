@@ -850,11 +850,11 @@ def _fitted(values: Float, periods: Sequence[float], near: Beat | None = None) -
 
 def _certain(values: Float, beat: Beat, tests: int) -> Beat | None:
     """Return a rhythm that is beyond chance, None where it is not: by how contrasts of other phases vary in that time."""
-    turns = beat.first + beat.period * np.arange(round((beat.end - beat.first) / beat.period))
+    turns = beat.first + beat.period * np.arange(round((beat.end - beat.first) / beat.period), dtype=np.float64)
     own = _contrasts(values, turns, beat.period, beat.width)
     own = own[~np.isnan(own)]
     step = max(beat.width / 2, 0.5)
-    shifts = beat.width + step * np.arange(int((beat.period - 2 * beat.width) / step) + 1)
+    shifts = beat.width + step * np.arange(int((beat.period - 2 * beat.width) / step) + 1, dtype=np.float64)
     others = _contrasts(values, turns + shifts[:, None], beat.period, beat.width)
     others -= known_mean(others, axis=1, keepdims=True)
     of_counting = math.sqrt(1 / beat.width + 1 / (beat.period - beat.width))
