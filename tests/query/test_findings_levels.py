@@ -15,7 +15,7 @@ from effort import figure
 from ingest.core.layout import fio_layout
 from ingest.query.story.ground import DRIFT, MODES, RHYTHM, SECOND, STEP, Claim, Ground
 from ingest.query.story.segments import changes, gatherings
-from ingest.query.story.shapes import beat_of, modes, rhythms
+from ingest.query.story.shapes import beat_of, modes, periods_of, rhythms
 from ingest.query.story.story import joined, story_of
 from query.findings_runs import START, Run, ground_from, wander
 
@@ -116,6 +116,19 @@ def test_a_rhythm_is_named_with_its_period_and_phase(which: slice, host: str, pe
     assert steps(run.ground()) == [] and modes(run.ground()) == []
 
 
+@pytest.mark.parametrize(("which", "host", "first"), [(ALL, "", 20), (B, "b", 150)])
+def test_a_rhythm_of_a_part_of_the_run_is_said_from_when_to_when(which: slice, host: str, first: int) -> None:
+    """It was no rhythm, or one of all the run, or of one host for all: stretches of the whole run decided."""
+    run = run_of(8)
+    late = np.arange(WINDOWS) - first
+    run.level[which, (late >= 0) & (late < 120) & (late % 12 < 2)] += np.log(5)
+    (claim,) = rhythms(run.ground())
+    assert host_of(claim) == host
+    assert claim.details["period_ns"] / SECOND == pytest.approx(12, rel=0.02)
+    assert (claim.start_ns - START) / SECOND == pytest.approx(first, abs=2)
+    assert (claim.end_ns - START) / SECOND == pytest.approx(first + 120, abs=12)
+
+
 def test_windows_without_completions_that_come_back_are_a_rhythm() -> None:
     run = run_of(8)
     run.rate[:, 4::20] = 2
@@ -131,7 +144,7 @@ def test_a_harmonic_is_never_named_as_the_period(period: int, width: int, first:
     random = np.random.default_rng(seed)
     series = wander(random, 300, 0.7)
     series[(np.arange(300) - first) % period < min(width, period // 5)] += 12
-    beat = beat_of(series, 3)
+    beat = beat_of(series, periods_of(series)[1], 3)
     assert beat is not None
     assert beat.period == pytest.approx(period, rel=0.02)
 
@@ -142,7 +155,7 @@ def test_every_second_event_that_is_strong_makes_the_longer_period(multiple: int
     series = wander(random, 480, 0.7)
     series[3::10] += 2
     series[3 :: 10 * multiple] += 14
-    beat = beat_of(series, 1)
+    beat = beat_of(series, periods_of(series)[1], 1)
     assert beat is not None
     assert beat.period == pytest.approx(10 * multiple, rel=0.02)
 

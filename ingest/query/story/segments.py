@@ -53,7 +53,7 @@ NORMAL = NormalDist()
 RANKS = (0.5, 0.9, 0.99)  # above which samples are counted, of each group by itself ...
 FAR = 4.0  # ... and above so many times its p99: what waits for an outage is further than any level wanders
 CLASSES = len(RANKS) + 1
-FARTHEST = CLASSES - 1
+FARTHEST = CLASSES - 1  # measures count from 0; places in `over` from 1
 DONE, LOGS = CLASSES + 1, CLASSES + 2  # places beside the classes
 TABLE = np.linspace(0, 1, 129)  # ranks at which the latencies of a group are kept
 MOST = 240  # blocks that a run is searched in
@@ -62,10 +62,11 @@ CHANCE = 0.01  # of a false finding in a run, about: see docs/explanation/findin
 LEAST_TIMES = 1.2  # of the level
 LEVEL = 1.1  # that usual levels differ
 MORE = 1.4  # that shares of slow samples differ usually
+AGAINST = 10.0  # logarithm of the odds that windows are none of an event at an end of the run
 STEADY = 1 / 8  # of a drift, that the level moves at least from each third of the run to the next
 PART = 0.25  # of the height of the highest level, in logarithms, that those of one event have
 INNER = 1.5  # times, that a level stands out of raised ones around it
-LEAST_TAIL = 1.8  # of the share of samples above p99 ...
+LEAST_TAIL, LEAST_RARE = 1.8, 0.004  # times, of the share of samples above p99 (of the far ones), or of this share of all ...
 LEAST_SLOW = 6  # ... and so many of them
 LEAST_RATE, LEAST_EDGE_RATE, HARDLY = 0.85, 0.75, 0.2  # of the usual rate; what completes after hardly anything did was waiting
 LEAST_EXCESS = 0.02  # of all excess of the run, that a finding has
@@ -216,7 +217,7 @@ def _ratio(counts: Float, of: Float, span: int, usable: Bool, *, binomial: bool,
         return out
 
     def spans(values: Float, at: Int) -> Float:
-        below = _below(values)
+        below = added_up(values)
         return below[:, at + span] - below[:, at]
 
     one, of_one, barred = (spans(values, starts) for values in (counts, of, (~usable).astype(np.float64)))
@@ -304,8 +305,8 @@ def _sums(ground: Ground, counts: Counts) -> Sums:
 def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
     """Return by how many times levels of sets vary more than by counting, (M, blocks, 5): by length, of each share, of the rate.
 
-    As all sets of a kind do, by neighbours; where it is known what is `usual` (of latency, of rate), by these blocks alone, and
-    by the lower of what neighbours tell and what spans do around their mean; where a set itself does so more, as it does.
+    As all sets of a kind do, by the lower of what neighbours tell and what spans do around their mean. Where it is known what is
+    `usual` (of latency, of rate), by these blocks alone, and where a set itself does so more, as it does.
     """
     everywhere = np.ones(sums.done.shape, np.bool_)
     latency, rate = usual or (everywhere, everywhere)
@@ -319,14 +320,16 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
             by_span.append([*shares, _ratio(sums.done, sums.due, span, rate, binomial=False, around=around)])
         return np.array(by_span).transpose(2, 0, 1)  # (M, SPANS, 5)
 
-    ways = [ratios(around=False), *([ratios(around=True)] if usual else [])]
+    ways = ratios(around=False), ratios(around=True)
     sets, blocks = sums.done.shape
     noise = np.ones((sets, blocks, CLASSES + 1))
     for kind in np.unique(sums.kinds).tolist():
         alike = np.flatnonzero(sums.kinds == kind)
         pooled = [known_median(way[alike], axis=0) for way in ways]  # (SPANS, 5)
-        usually = known_mean(pooled[-1][:4], axis=0)
-        more = known_mean(ways[-1][alike][:, :4], axis=1) / np.where(usually > 0, usually, np.nan)
+        # Of neighbours an episode moves those that are as long as it: the shortest alone tell what a set does by itself.
+        own, spans = (ways[1], 4) if usual else (ways[0], 2)
+        usually = known_mean(known_median(own[alike], axis=0)[:spans], axis=0)
+        more = known_mean(own[alike][:, :spans], axis=1) / np.where(usually > 0, usually, np.nan)
         times = np.maximum(np.where(np.isnan(more), 1.0, more) - OWN_BY_CHANCE, 1.0)
         for at in range(CLASSES + 1):
             pool = np.min(
@@ -349,13 +352,14 @@ def _unlike(hits: Any, of: Any) -> Any:
     return -2 * (_xlogx(hits) + _xlogx(of - hits) - _xlogx(of))
 
 
-def _below(values: Float) -> Float:
+def added_up(values: Float) -> Float:
+    """Return the sums of values before each place along the last axis, one more than there are values."""
     return np.concatenate([np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)], axis=-1)
 
 
 def _cut_latency(sums: Sums, noise: Float) -> list[list[tuple[int, int]]]:
     """Return the levels (first block, end) of the latencies of each set."""
-    below = _below(sums.over)
+    below = added_up(sums.over)
     weight = -2 / noise[:, min(SEARCHED, noise.shape[1]) - 1, :CLASSES].T[:, :, None]  # (4, M, 1)
 
     def cost(end: int, starts: slice) -> Float:
@@ -368,7 +372,7 @@ def _cut_latency(sums: Sums, noise: Float) -> list[list[tuple[int, int]]]:
 
 def _cut_rate(sums: Sums, noise: Float) -> list[list[tuple[int, int]]]:
     """Return the levels of the rates of each set."""
-    done, due = _below(sums.done), _below(sums.due)
+    done, due = added_up(sums.done), added_up(sums.due)
     weight = -2 / noise[:, min(SEARCHED, noise.shape[1]) - 1, CLASSES][:, None]
 
     def cost(end: int, starts: slice) -> Float:
@@ -463,8 +467,7 @@ class Search:
         low, middle, high = (np.array([np.interp(rank, TABLE, row) for row in counts.table]) for rank in (0.16, 0.5, 0.84))
         self.spread = np.minimum(high - middle, middle - low)  # of one mode, where there are two
         sets, blocks = self.sums.done.shape
-        noise = _noise(self.sums)
-        first = self._levels(np.minimum(noise, known_median(noise, axis=0)[None]))
+        first = self._levels(_noise(self.sums))
         usual = tuple(np.where(each.sum(axis=1, keepdims=True) >= 0.25 * blocks, each, True) for each in first[2:])
         self.noise = _noise(self.sums, (usual[0], usual[1]))
         self.latency, self.rate, self.usual_latency, self.usual_rate = self._levels(self.noise)
@@ -590,12 +593,13 @@ class Search:
         strength = float(strengths.max())
         if log_tail(strength) + math.log(CLASSES + 1) > self.limit:
             return None
-        share, before = inside[3] / inside[0], beside[3] / beside[0]
+        tail = any(
+            inside[at] >= max(LEAST_TAIL * max(beside[at] / beside[0], least) * inside[0], LEAST_SLOW)
+            for at, least in ((FARTHEST, LEAST_RARE), (FARTHEST + 1, LEAST_RARE / 10))
+        )
         least = LEAST_TIMES if first > 0 and end < self.counts.blocks else LEVEL  # of a drift this is the middle of its levels
         drift = float(self.drifting[members].mean())  # what it makes is no event
-        if level < math.log(least) + drift and not (
-            not drift and share >= LEAST_TAIL * max(before, 0.004) and inside[3] >= LEAST_SLOW
-        ):
+        if level < math.log(least) + drift and not (tail and not drift):
             return None
         return Event(number, first, end, measure, strength, usual)
 
@@ -654,15 +658,9 @@ class Search:
             hits = (self.counts.done * self.free)[:, blocks].sum(axis=1)
             done, due = ((part * self.free)[:, event.usual].sum(axis=1) for part in (self.counts.done, self.counts.due))
             usual = done / np.maximum(due, 1e-9) * (self.counts.due * self.free)[:, blocks].sum(axis=1)
-            gains = -EFFECTS * hits[:, None] - usual[:, None] * np.expm1(-EFFECTS)
-        else:
-            over = self.counts.over * self.free
-            of, hits = over[0][:, blocks].sum(axis=1), over[event.measure + 1][:, blocks].sum(axis=1)
-            share = (over[event.measure + 1][:, event.usual].sum(axis=1) + 0.5) / (over[0][:, event.usual].sum(axis=1) + 1)
-            gains = EFFECTS * hits[:, None] - of[:, None] * np.log1p(share[:, None] * np.expm1(EFFECTS))
-        totals = np.array([gains[together.members].sum(axis=0).max() for together in self.sums.sets])
-        # The widest set that is about as likely as the best: its sets come first.
-        return int(np.flatnonzero(totals >= totals.max() - max(2.0, 0.02 * totals.max()))[0])
+            return likeliest(self.sums.sets, rate_gains(hits, usual))
+        over = (self.counts.over * self.free)[[event.measure + 1, 0]]
+        return likeliest(self.sums.sets, share_gains(*over[..., blocks].sum(axis=-1), *over[..., event.usual].sum(axis=-1)))
 
     def of_set(self, event: Event, number: int) -> Event:
         """Return an event with another set."""
@@ -705,16 +703,37 @@ class Search:
             hits, of = fine[event.measure + 1], fine[0]
             now, then = ((hits[part].sum() + 0.5) / (of[part].sum() + 1) for part in (own, beside))
             odds = hits * math.log(now / then) + (of - hits) * math.log((1 - now) / (1 - then)) if 0 < then < now < 1 else of
-        # From the window that is most like the event to where the sum is largest, near the edges of its blocks.
+        # From the window that is most like the event to where the sum is largest, hardly beyond its blocks.
         middle, reach = own.start + int(odds[own].argmax()), 2 * counts.width
-        first, end = 0, len(odds)
-        if event.first > 0:
-            low, high = max(own.start - reach, 0), min(own.start + reach, middle)
-            first = low + int(odds[low : middle + 1][::-1].cumsum()[::-1][: high - low + 1].argmax())
-        if event.end < counts.blocks:
-            low = max(own.stop - 1 - reach, middle)
-            end = low + int(odds[middle : own.stop + reach].cumsum()[low - middle :].argmax()) + 1
+        low, high = max(own.start - reach, 0), own.stop + reach
+        first = low + int(odds[low : middle + 1][::-1].cumsum()[::-1].argmax())
+        end = middle + int(odds[middle:high].cumsum().argmax()) + 1
+        # A level at an end of the run reaches to it, unless what is between speaks against that.
+        if event.first == 0 and odds[counts.first : first].sum() > -AGAINST:
+            first = 0
+        if event.end == counts.blocks and odds[end : own.stop].sum() > -AGAINST:
+            end = len(odds)
         return first, end
+
+
+def share_gains(hits: Float, of: Float, usual_hits: Float, usual_of: Float) -> Float:
+    """Return the logarithm of how much likelier each of EFFECTS makes so many of so many, of each group: (G, EFFECTS)."""
+    share = (usual_hits + 0.5) / (usual_of + 1)
+    gains: Float = EFFECTS * hits[:, None] - of[:, None] * np.log1p(share[:, None] * np.expm1(EFFECTS))
+    return gains
+
+
+def rate_gains(done: Float, usual: Float) -> Float:
+    """Return the logarithm of how much likelier each of EFFECTS makes so many completions where `usual` are due: (G, EFFECTS)."""
+    gains: Float = -EFFECTS * done[:, None] - usual[:, None] * np.expm1(-EFFECTS)
+    return gains
+
+
+def likeliest(sets: Sequence[Together], gains: Float) -> int:
+    """Return the number of the set that is likeliest: one effect that all of its groups have, and no other."""
+    totals = np.array([gains[together.members].sum(axis=0).max() for together in sets])
+    # The widest set that is about as likely as the best: its sets come first.
+    return int(np.flatnonzero(totals >= totals.max() - max(2.0, 0.02 * totals.max()))[0])
 
 
 def _slope(levels: Float) -> tuple[float, float]:
@@ -835,17 +854,18 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     inside[first:end] = True
     usual = np.repeat(event.usual, counts.width)
     usual = np.pad(usual, (counts.first, ground.shape[1] - counts.first - len(usual))) & ~inside
-    excess = ground.excess_ns[members]
-    like_usual = known_mean(np.where(open_[members] & usual, excess, np.nan), axis=1)
+    excess, beside = ground.excess_ns[members], open_[members] & usual
+    like_usual = known_mean(np.where(beside, excess, np.nan), axis=1)
     more = float((excess[:, inside].sum(axis=1) - np.nan_to_num(like_usual) * inside.sum()).sum())
+    more = max(more, _longer(ground, members, inside, beside))
     # What takes longer while a member does less is of that, however it varies.
     takes = more >= LEAST_EXCESS * (more + float((excess * open_[members]).sum()))
-    reached = _reached(ground, members, inside, usual) if slower is not None and takes else None
+    reached = measured(ground, members, inside, usual) if slower is not None and takes else None
     missing = search.missing(event.number, event.first, event.end) if fewer is not None else 0.0
     rate = 1.0 if fewer is None else search.share_of_rate(event.number, event.first, event.end)
     if reached is None and (fewer is None or rate > LEAST_RATE):
         return None
-    at_start, at_end = event.first == 0, event.end == counts.blocks
+    at_start, at_end = first == 0, end == ground.shape[1]
     kind, details = EPISODE, {}
     if (at_start or at_end) and event.end - event.first <= EDGE_SHARE * counts.blocks:
         kind, details = EDGE, {"first": at_start, "slower": reached is not None, "fewer": fewer is not None}
@@ -868,13 +888,23 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     )
 
 
-def _reached(ground: Ground, members: Int, inside: Bool, usual: Bool) -> Measured | None:
-    """Return the percentile that tells most of what groups do in some windows; None where all may be as usual (in one bin)."""
+def _longer(ground: Ground, members: Int, inside: Bool, typical: Bool) -> float:
+    """Return by how many ns, summed over samples, groups took longer in some windows than in those that are `typical` of each."""
+    samples, took = ground.samples[members], np.nan_to_num(ground.mean_ns[members]) * ground.samples[members]
+    usual = (took * typical).sum(axis=1) / np.maximum((samples * typical).sum(axis=1), 1)
+    return float((took - usual[:, None] * samples)[:, inside].sum())
+
+
+def measured(ground: Ground, members: Int, inside: Bool, usual: Bool, *, in_bins: bool = False) -> Measured | None:
+    """Return the percentile that tells most of what groups do in some windows; None where all are as usual.
+
+    So they are where both values may lie in one bin, unless `in_bins`.
+    """
     sides = [ground.counts(members, np.flatnonzero(windows)) for windows in (usual, inside)]
     found = []
     for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)):
         typical, value = (quantile(ground.rows.layout, counts, share) for counts in sides)
-        if value >= LEAST_TIMES * typical and apart(ground, typical, value):
+        if value >= LEAST_TIMES * typical and (in_bins or apart(ground, typical, value)):
             found.append((name, typical, value))
     middle = [each for each in found if each[0] == "p50"]
     return max(middle or found, key=lambda each: each[2] / max(each[1], 1), default=None)
@@ -891,12 +921,12 @@ def quantile(layout: Layout, counts: Int, share: float) -> float:
 def _step(search: Search, event: Event, inside: Bool, usual: Bool, so_far: Sequence[Claim]) -> Claim | None:
     """Return the claim of an event from the start of the run on, or to its end: a step (its slower part), or shares of modes."""
     ground, together = search.ground, search.sums.sets[event.number]
-    members, rises = together.members, event.end == search.counts.blocks
+    members, rises = together.members, bool(inside[-1])
     before, later = (usual, inside) if rises else (inside, usual)
     at = int(np.flatnonzero(inside)[0] if rises else np.flatnonzero(inside)[-1] + 1)
     if (claim := _shares(ground, together, so_far, (before, later), at)) is not None:
         return claim
-    found = _reached(ground, members, later, before) if rises else _reached(ground, members, before, later)
+    found = measured(ground, members, later, before) if rises else measured(ground, members, before, later)
     if found is None:
         return None
     name, typical, value = found
@@ -910,7 +940,7 @@ def _drift(search: Search, number: int, size: float) -> Claim | None:
     tenth = max(windows // 10, 1)
     ends = np.arange(windows) < tenth, np.arange(windows) >= windows - tenth
     usual, inside = ends if size > 0 else ends[::-1]
-    found = _reached(search.ground, search.sums.sets[number].members, inside, usual)
+    found = measured(search.ground, search.sums.sets[number].members, inside, usual)
     if found is None:
         return None
     name, low, high = found

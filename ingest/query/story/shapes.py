@@ -50,7 +50,20 @@ from ingest.query.story.ground import (
     stretches_of,
     usual_peers,
 )
-from ingest.query.story.segments import Together, gatherings, stretches_where
+from ingest.query.story.segments import (
+    DONE,
+    LEAST_TIMES,
+    Together,
+    added_up,
+    counts_of,
+    gatherings,
+    likeliest,
+    log_tail,
+    measured,
+    rate_gains,
+    share_gains,
+    stretches_where,
+)
 from ingest.read.schedule import OMISSION as WARNING
 
 # Stall: completions of a member stop, then some arrive with latencies as long as the gap.
@@ -62,7 +75,7 @@ from ingest.read.schedule import OMISSION as WARNING
 DARK, EMPTY = 0.2, 0.08  # of the usual rate: of each window of a gap, and of all of them
 LEAST_NS = SECOND
 STALL_CHANCE = 8.0  # times the longest gap that chance would make
-LATE = 0.5  # of the gap
+LATE, WAITED = 0.5, 0.9  # of the gap
 AFTER = 2  # windows after the gap in which late samples arrive
 LEAST_LIVE = 2  # windows that the usual rate is taken of
 STALL_FEW, LONGER = 4, 3.0  # where there are more gaps than that, one counts only if it is that much longer than the median gap
@@ -82,14 +95,19 @@ class Gap(NamedTuple):
 def stalls(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     """Return a claim for each stall, of all members first, then of each label, then of single operations of a member.
 
-    None where samples of that time are known to be missing: rows that a log has lost look like a stall.
+    None where samples of that time are known to be missing (rows that a log has lost look like a stall), but where one that
+    completes then was under way for as long: it is known what it waited for.
     """
     claims, dark = [], np.zeros(ground.shape, np.bool_)
     for who, members in gatherings(ground.groups):
         for gap in gaps(ground.samples[members].sum(axis=0).astype(np.float64), ground):
-            if dark[members, gap.first : gap.last].any() or is_lost(ground, members.tolist(), gap.start_ns, gap.end_ns):
+            if dark[members, gap.first : gap.last].any():
                 continue
-            claims.append(_stall(gap, members.tolist(), who, ground))
+            stall = _stall(gap, members.tolist(), who, ground)
+            waited = (stall.value_ns or 0) >= WAITED * (gap.end_ns - gap.start_ns)
+            if not waited and is_lost(ground, members.tolist(), gap.start_ns, gap.end_ns):
+                continue
+            claims.append(stall)
             dark[members, max(gap.first - 1, 0) : gap.last + 1] = True
     return claims
 
@@ -636,377 +654,250 @@ def _modes(ground: Ground, together: Together, places: Places, valley: float, sl
     )
 
 
-# Rhythms: slow windows, or windows without completions, that come back with a period.
+# Rhythms: slow windows, or windows that complete little, which come back with a period, all the run or from one time to another.
 #
 # Candidates for periods are peaks of the periodogram against the spectrum around them, summed over harmonics (a short event has
-# many). What decides is the fold: in each stretch as long as the period the slowest place is looked up, and these places gather
-# at one phase more often than chance (binomial) allows, were each place as likely. The length of the stretches is the period,
-# and not a multiple or a fraction of it, if every stretch has its event, and if none of its parts would do as well.
+# many). Of all periods, phases and widths the one is taken whose events explain most of the variance: at a half of the period
+# every second event is none, at twice the period half of them lie beside. What decides is how far windows of events are above
+# those around them, half a period to either side, against how far other stretches as long are: no wandering level moves that.
 
 
 LEAST_PERIODS = 8
 RHYTHM_LEAST_WINDOWS = 3  # of a period: below, windows are too coarse to tell phases
-LEAST_KEPT = 0.6  # of the stretches, that have their event at the phase
-RHYTHM_CHANCE = 0.01
-LEAST_EXPLAINED = 0.2  # of the variance of windows, by events of such a period
-COARSE = 10  # windows of a period: below, the place of an event within it tells little
+LEAST_KEPT = 0.75  # of the periods, whose event is at least half as strong as usual
+RHYTHM_CHANCE = 1e-6  # as if normal: eight contrasts of few samples are not, and the best of their ranges is taken
+LEAST_EXPLAINED = 0.2  # of the variance of windows, by the events
 HARMONICS = 5
 OVERSAMPLED = 8
-LEAST_BEYOND, MOST_BEYOND = 3.0, 8.0  # deviations, that windows are drawn in to: a wild one must not decide
+LEAST_BEYOND, MOST_BEYOND = 3.0, 8.0  # deviations
 PEAKS = 5  # candidates of a series that are folded
 LEAST_PEAK = 40.0  # of the sum over harmonics, in units of the spectrum around; without a rhythm it is at most 37, with one 260
 MULTIPLIED, MOST_MULTIPLE = 4, 5
 ALIKE = 0.01
 RHYTHM_AROUND = 61  # frequencies whose median is the spectrum around one
-WIDEST = 0.34  # of a period: what lasts longer is no event
-APART = 0.25  # of the contrast of all, that each member has at least
-LEAST_TIMES = 1.2
-MEASURES = ("p50", "p99", "missing")
-LEAST_SAMPLES = 20  # of a window that is judged by itself
-LEAST_FILLED = 0.8  # of the windows of a member: with fewer such ones all are judged
+WIDTHS = (0.05, 0.1, 0.2, 0.33)  # of a period, that events are; what lasts longer is no event
+LEAST_WIDTH = 0.7  # windows
+PHASES = 24  # of a period
+MISSING = "missing"
+MEASURES = {"p50": 1, "p90": 2, "p99": 3, MISSING: DONE}  # places in Counts.fine
 
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """Events at `first`, `first` + `period`, ..., `width` windows long; how far beyond chance, and in what share of periods."""
+    """Events at `first`, `first` + `period`, ... before `end`, `width` windows long.
+
+    `gain` is the root of what they explain of the squares of the series, `certainty` how far that is beyond chance; in the share
+    `kept` of its periods there is an event.
+    """
 
     period: float
     first: float
+    end: float
     width: float
-    certainty: float
-    kept: float
+    gain: float
+    certainty: float = 0.0
+    kept: float = 1.0
 
     def windows(self, count: int) -> Bool:
         """Return which of so many windows are those of events, for at least half of what an event may have of a window."""
-        return overlaps(count, self.period, self.first, self.width) >= min(self.width, 1.0) / 2
-
-
-def overlaps(count: int, period: float, first: float, width: float) -> Float:
-    """Return what share of each of so many windows lies in events of that width, at `first` and every period from there."""
-    since = np.arange(count + 1) - first
-    turns = np.floor(since / period)
-    return np.diff(turns * width + np.minimum(since - turns * period, width))
+        since = np.clip(np.arange(count + 1), self.first, self.end) - self.first
+        turns = np.floor(since / self.period)
+        held = turns * self.width + np.minimum(since - turns * self.period, self.width)
+        inside: Bool = np.diff(held) >= min(self.width, 1.0) / 2
+        return inside
 
 
 def rhythms(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     """Return the rhythms of a run: of all members, of those of a host or an operation, of each."""
     whole = np.flatnonzero(ground.whole)
     span = slice(int(whole[0]), int(whole[-1]) + 1)
-    count = span.stop - span.start
-    if count <= LEAST_PERIODS * RHYTHM_LEAST_WINDOWS + 1:
+    if span.stop - span.start <= LEAST_PERIODS * RHYTHM_LEAST_WINDOWS + 1:
         return []
     sets = gatherings(ground.groups)
+    fine = counts_of(ground, np.zeros(ground.shape, np.bool_)).fine[:, :, span]
+    likely = []
+    for measure, place in MEASURES.items():
+        for number, series in enumerate(_series(sets, fine, place)):
+            strength, periods = periods_of(series)
+            likely += [(strength, measure, number, series, periods)] if periods else []
     claims: list[Claim] = []
-    taken: set[int] = set()
-    for measure, values in _measures(ground, span).items():
-        for together in sets:
-            if taken & set(together.members.tolist()) or np.isnan(values[together.members]).all():
-                continue
-            beat = beat_of(_mean(values, together.members), len(sets) * len(MEASURES))
-            if beat is None or not _all_have(values, together.members, beat):
-                continue
-            if (claim := _rhythm(ground, together, beat, measure, span, _acting(values, together.members, beat))) is not None:
-                claims.append(claim)
-                taken |= set(together.members.tolist())
+    free = np.ones(len(ground.groups), np.bool_)
+    for _, measure, number, series, periods in sorted(likely, key=lambda each: -each[0]):
+        if not free[sets[number].members].all():
+            continue
+        beat = beat_of(series, periods, len(sets) * len(MEASURES))
+        if beat is None:
+            continue
+        inside = beat.windows(fine.shape[2])
+        hits, of = fine[MEASURES[measure]], fine[0]
+        if measure == MISSING:
+            gains = rate_gains(hits[:, inside].sum(axis=1), hits[:, ~inside].mean(axis=1) * inside.sum())
+        else:
+            gains = share_gains(*(part[:, where].sum(axis=1) for where in (inside, ~inside) for part in (hits, of)))
+        together = likeliest(sets, np.where(free[:, None], gains, -np.inf))
+        if (claim := _rhythm(ground, sets[together], beat, measure, span)) is not None:
+            claims.append(claim)
+            free[sets[together].members] = False
     return claims
 
 
-def beat_of(series: Float, tests: int) -> Beat | None:
-    """Return the rhythm of a series of windows (high is slow), None where it has none that is beyond chance.
+def _series(sets: Sequence[Together], fine: Float, place: int) -> Float:
+    """Return how far windows of sets are from usual, (M, T): their share of slow samples, or what did not complete; high is bad.
 
-    Held to 1 in 100 for all periods, phases and `tests` together.
+    In deviations of windows, at least those of counting; drawn in, so that no wild window decides.
     """
-    folds = (_fold(series, _refined(series, period), tests) for period in _periods(series))
-    best = max((beat for beat in folds if beat is not None), key=lambda beat: beat.certainty, default=None)
-    return None if best is None else _placed(series, _fundamental(series, best, tests))
+    rows = []
+    for together in sets:
+        hits, of = fine[place][together.members].sum(axis=0), fine[0][together.members].sum(axis=0)
+        if place == DONE:
+            usual = max(float(np.median(hits)), 1.0)
+            rows.append((usual - hits) / math.sqrt(usual))
+        else:
+            share = hits.sum() / max(of.sum(), 1.0)
+            rows.append((hits - of * share) / np.sqrt(np.maximum(of, 1) * max(share * (1 - share), 1e-9)))
+    values = np.array(rows)
+    values -= np.median(values, axis=1, keepdims=True)
+    spread = 1.4826 * np.median(np.abs(values), axis=1, keepdims=True)
+    least = 0.25 if place == DONE else 1.0  # a paced rate varies less than counting does
+    drawn_in: Float = np.clip(values / np.maximum(spread, least), -LEAST_BEYOND, MOST_BEYOND)
+    return drawn_in
 
 
-def _measures(ground: Ground, span: slice) -> dict[str, Float]:
-    """Return what may come back, a row a group: the level of p50, of p99, and completions that are missing; high is bad."""
-    measures = {}
-    with np.errstate(all="ignore"):
-        for name, values in (("p50", ground.p50_ns), ("p99", ground.p99_ns)):
-            measures[name] = _levelled(_logarithms(values, ground.samples)[:, span])
-        rate = ground.samples[:, span] / np.maximum(np.median(ground.samples[:, span], axis=1, keepdims=True), 1)
-        measures["missing"] = np.maximum(_levelled(np.where(rate.sum(axis=1, keepdims=True) > 0, -rate, np.nan)), -LEAST_BEYOND)
-    return measures
+def beat_of(series: Float, periods: Sequence[float], tests: int) -> Beat | None:
+    """Return the rhythm of a series of windows with one of the periods, None where it has none that is beyond chance.
+
+    Held to RHYTHM_CHANCE for all periods, phases, beginnings and ends and `tests` together.
+    """
+    best = _fitted(series, periods)
+    if best is None:
+        return None
+    turns = (best.end - best.first) / best.period
+    near = best.period + np.linspace(-1, 1, 9) * max(best.width, 1.0) / turns
+    return _certain(series, _fitted(series, near.tolist(), best) or best, tests)
 
 
-def _logarithms(values: Float, samples: Int) -> Float:
-    """Return logarithms of values above 0 (G, T) where a window has enough samples; of all where most have too few."""
-    enough = samples >= LEAST_SAMPLES
-    few = enough.sum(axis=1) < LEAST_FILLED * np.maximum((samples > 0).sum(axis=1), 1)
-    logs: Float = np.log(np.where((values > 0) & (enough | few[:, None]), values, np.nan))
-    return logs
-
-
-def _levelled(rows: Float) -> Float:
-    """Return rows less their median, in units of their usual deviation."""
-    out: Float = np.full(rows.shape, np.nan)
-    known = np.flatnonzero((~np.isnan(rows)).any(axis=1))
-    if len(known):
-        centred = rows[known] - known_median(rows[known], axis=1, keepdims=True)
-        spread = 1.4826 * known_median(np.abs(centred), axis=1, keepdims=True)
-        largest = known_most(np.abs(centred), axis=1, keepdims=True)
-        out[known] = centred / np.where(spread > 0, spread, np.where(largest > 0, largest, 1.0))
-    return out
-
-
-def _mean(rows: Float, members: Int) -> Float:
-    """Return the mean of members; a window without any counts as usual."""
-    values = rows[members]
-    held = (~np.isnan(values)).sum(axis=0)
-    return np.where(held > 0, np.nansum(values, axis=0) / np.maximum(held, 1), 0.0)
-
-
-def _periods(series: Float) -> list[float]:
-    """Return candidates for the period in windows, the strongest first."""
+def periods_of(series: Float) -> tuple[float, list[float]]:
+    """Return candidates for the period in windows, the strongest first, and how strong that is."""
     count = len(series)
-    ranks = np.argsort(np.argsort(series, kind="stable"), kind="stable") / count
     size = 1 << math.ceil(math.log2(OVERSAMPLED * count))
-    candidates: list[tuple[float, float]] = []
-    # Of the values drawn in, and of their upper ranks alone.
-    for values in (np.clip(series, -LEAST_BEYOND, MOST_BEYOND), np.maximum(ranks - 0.8, 0)):
-        power = np.abs(np.fft.rfft(values - values.mean(), size)) ** 2
-        parts = max(len(power) // (RHYTHM_AROUND * OVERSAMPLED), 1)
-        around = np.median(power[: len(power) // parts * parts].reshape(parts, -1), axis=1)
-        middles = np.linspace(0, len(power) - 1, len(around))
-        white = power / np.maximum(np.interp(np.arange(len(power)), middles, around), 1e-300)
-        first, last = math.ceil(size * LEAST_PERIODS / count), size // RHYTHM_LEAST_WINDOWS
-        places = np.arange(first, last + 1)
-        summed = np.zeros(len(places))
-        for harmonic in range(1, HARMONICS + 1):
-            inside = places * harmonic < len(white)
-            summed[inside] += np.minimum(white[places[inside] * harmonic], 60.0)
-        for _ in range(PEAKS):
-            best = int(summed.argmax())
-            if summed[best] < LEAST_PEAK:
-                break
-            candidates.append((float(summed[best]), size / float(places[best])))
-            summed[max(best - OVERSAMPLED, 0) : best + OVERSAMPLED + 1] = 0.0
-    strongest: list[float] = []
-    for _, period in sorted(candidates, reverse=True):
-        if all(abs(period / other - 1) > ALIKE for other in strongest):
-            strongest.append(period)
+    power = np.abs(np.fft.rfft(series - series.mean(), size)) ** 2
+    parts = max(len(power) // (RHYTHM_AROUND * OVERSAMPLED), 1)
+    around = np.median(power[: len(power) // parts * parts].reshape(parts, -1), axis=1)
+    middles = np.linspace(0, len(power) - 1, len(around))
+    white = power / np.maximum(np.interp(np.arange(len(power)), middles, around), 1e-300)
+    first, last = math.ceil(size * LEAST_PERIODS / count), size // RHYTHM_LEAST_WINDOWS
+    places = np.arange(first, last + 1)
+    summed = np.zeros(len(places))
+    for harmonic in range(1, HARMONICS + 1):
+        inside = places * harmonic < len(white)
+        summed[inside] += np.minimum(white[places[inside] * harmonic], 60.0)
+    strength, strongest = float(summed.max()), list[float]()
+    for _ in range(PEAKS):
+        best = int(summed.argmax())
+        if summed[best] < LEAST_PEAK:
+            break
+        strongest.append(size / float(places[best]))
+        summed[max(best - OVERSAMPLED, 0) : best + OVERSAMPLED + 1] = 0.0
     # A harmonic of a short event is as strong as the event itself: its multiples are tried, too.
     most = count / LEAST_PERIODS * (1 + ALIKE)
     several = [period * multiple for period in strongest[:MULTIPLIED] for multiple in range(2, MOST_MULTIPLE + 1)]
-    return strongest + [period for period in several if period <= most]
+    return strength, strongest + [period for period in several if period <= most]
 
 
-def _refined(series: Float, period: float) -> float:
-    """Return the period near a candidate whose fold stands out most: phases must not run away over the whole run."""
-    count = len(series)
-    reach = period * period / count
-    trial = period + np.linspace(-reach, reach, 33) / 2
-    trial = trial[(trial >= RHYTHM_LEAST_WINDOWS) & (trial <= count / LEAST_PERIODS * 1.01)]
-    if not len(trial):
-        return period
-    values = np.clip(series, -LEAST_BEYOND, MOST_BEYOND)
-    parts = max(int(period), 2)
-    phase = (np.arange(count) + 0.5) % trial[:, None] / trial[:, None] * parts
-    codes = np.minimum(phase.astype(np.int64), parts - 1) + parts * np.arange(len(trial))[:, None]
-    sums = np.bincount(codes.ravel(), np.tile(values, len(trial)), parts * len(trial))
-    held = np.maximum(np.bincount(codes.ravel(), minlength=parts * len(trial)), 1)
-    return float(trial[int((sums / held).reshape(-1, parts).var(axis=1).argmax())])
+def _contrasts(values: Float, starts: Float, period: float, width: float) -> Float:
+    """Return by how much events that begin at `starts` (any shape) are above what is around them; NaN where not in the run."""
+    below = added_up(values)
+
+    def upto(times: Float) -> Float:
+        return np.interp(times, np.arange(len(below)), below)
+
+    middle = starts + width / 2
+    low, high = np.maximum(middle - period / 2, 0), np.minimum(middle + period / 2, len(values))
+    event = upto(starts + width) - upto(starts)
+    beside = (upto(high) - upto(low) - event) / np.maximum(high - low - width, 0.5)
+    return np.where((starts > -0.5) & (starts + width < len(values) + 0.5), event / width - beside, np.nan)
 
 
-def _profile(values: Float, period: float) -> Float:
-    """Return the mean of values by phase, in as many parts as a period has windows."""
-    parts = max(int(period), 2)
-    phase = np.minimum((np.arange(len(values)) + 0.5) % period / period * parts, parts - 1).astype(np.int64)
-    sums = np.bincount(phase, values, parts)
-    return sums / np.maximum(np.bincount(phase, minlength=parts), 1)
-
-
-def _fold(series: Float, period: float, tests: int) -> Beat | None:
-    """Return the rhythm of a period: where the slowest places of its stretches gather, if beyond chance."""
-    count = len(series)
-    stretches = int(count / period + 0.02)
-    if stretches < LEAST_PERIODS:
-        return None
-    profile = _profile(series, period)
-    parts = len(profile)
-    top = int(profile.argmax())
-    level = (profile.max() + np.median(profile)) / 2
-    left = right = top
-    while right - left + 1 < parts and profile[(right + 1) % parts] >= level:
-        right += 1
-    while right - left + 1 < parts and profile[(left - 1) % parts] >= level:
-        left -= 1
-    width = right - left + 1
-    if width > max(WIDEST * parts, 2):
-        return None
-    # Stretches begin half a period before the events, so that no event lies on an edge.
-    middle = (left + width / 2) * period / parts
-    offset = (middle - period / 2) % period
-    starts = offset + period * np.arange(-1, int(count / period) + 1)
-    bounds = np.rint(starts).astype(np.int64)
-    hits = total = 0
-    reach = max(width * period / parts / 2, 1.0) + 0.5
-    for start, first in zip(starts.tolist(), bounds.tolist(), strict=True):
-        last = round(start + period)
-        if first < 0 or last > count:
-            continue
-        stretch = series[first:last]
-        if stretch.max() <= stretch.min():
-            continue
-        total += 1
-        place = first + int(stretch.argmax()) + 0.5
-        hits += abs(place - (start + period / 2)) <= reach
-    if total < LEAST_PERIODS - 1 or hits < LEAST_KEPT * total:
-        return None
-    tried = math.log(tests * count * period / 2 / RHYTHM_CHANCE)
-    if period >= COARSE:
-        certainty = -_log_binomial_tail(hits, total, min((2 * reach + 1) / period, 0.9)) - tried
-    else:  # too few windows for a place within a period: what decides is how well events of that period fit all windows
-        comb = overlaps(count, period, (left * period / parts) % period, width * period / parts)
-        comb, values = (
-            comb - comb.mean(),
-            np.clip(series, -LEAST_BEYOND, MOST_BEYOND) - np.clip(series, -LEAST_BEYOND, MOST_BEYOND).mean(),
-        )
-        of_comb, of_all = float(comb @ comb), float(values @ values)
-        gained = float(values @ comb) ** 2 / max(of_comb, 1e-300)
-        if gained < LEAST_EXPLAINED * of_all:
-            return None
-        certainty = gained / max((of_all - gained) / count, 1e-300) / 2 - tried
-    if certainty <= 0:
-        return None
-    return Beat(period, (left * period / parts) % period, width * period / parts, certainty, hits / total)
-
-
-def _placed(series: Float, beat: Beat) -> Beat:
-    """Return the rhythm with the period, phase and width whose events fit the series best (correlation)."""
-    values = np.clip(series, -LEAST_BEYOND, MOST_BEYOND)
-    values = values - values.mean()
-    count = len(series)
-    turns = count / beat.period
-    best, most = beat, -math.inf
-    for width in (beat.width * np.array([1.0, 0.75, 1.25, 0.5, 1.5])).tolist():
-        for period in (beat.period + np.linspace(-1, 1, 9) * max(beat.width, 1.0) / turns).tolist():
-            for shift in (np.linspace(-1, 1, 13) * max(beat.width, 1.0)).tolist():
-                # The middle of the run stays in its place while the period is tried.
-                first = beat.first + shift + (beat.width - width) / 2 - (period - beat.period) * turns / 2
-                share = overlaps(count, period, first, width)
-                fit = float(values @ share) / math.sqrt(max(float(((share - share.mean()) ** 2).sum()), 1e-300))
-                if fit > most + 1e-9:
-                    best, most = replace(beat, period=period, first=first % period, width=width), fit
+def _fitted(values: Float, periods: Sequence[float], near: Beat | None = None) -> Beat | None:
+    """Return the rhythm of one of the periods whose events explain most, in the turns in which they do; of widths `near` one."""
+    count, best = len(values), None
+    for period in periods:
+        widths = [max(share * period, LEAST_WIDTH) for share in WIDTHS]
+        if near is not None:
+            widths = [near.width * times for times in (0.75, 1.0, 1.25) if near.width * times <= WIDTHS[-1] * period]
+        phases = np.arange(0, period, max(period / PHASES, 0.25 if near is None else 0.1))
+        for width in dict.fromkeys(widths):
+            starts: Float = phases[:, None] + period * np.arange(-1, math.ceil(count / period))
+            contrast = np.nan_to_num(_contrasts(values, starts, period, width))
+            weight = math.sqrt(width * (1 - width / period))
+            # Of each phase, from the turn to the turn between which events are at least half as strong as usual.
+            upper = contrast * (contrast >= contrast.mean(axis=1, keepdims=True))
+            usual = upper.sum(axis=1) / np.maximum((upper != 0).sum(axis=1), 1)
+            sums = added_up(contrast - usual[:, None] / 2)
+            end = (sums - np.minimum.accumulate(sums, axis=1)).argmax(axis=1)
+            first = np.where(np.arange(sums.shape[1]) <= end[:, None], sums, np.inf).argmin(axis=1)
+            held = np.maximum(end - first, 1)
+            added = added_up(contrast)
+            rows = np.arange(len(phases))
+            gains = weight * (added[rows, end] - added[rows, first]) / np.sqrt(held)
+            gains[end - first < LEAST_PERIODS - 1] = 0
+            top = int(gains.argmax())
+            if gains[top] > (best.gain if best else 0.0):
+                low, high = starts[top, first[top]], starts[top, end[top] - 1] + period
+                best = Beat(period, float(low), float(high), width, float(gains[top]))
     return best
 
 
-def _log_binomial_tail(hits: int, total: int, each: float) -> float:
-    """Return the natural logarithm of the chance of at least so many hits."""
-    terms = [
-        math.lgamma(total + 1)
-        - math.lgamma(k + 1)
-        - math.lgamma(total - k + 1)
-        + k * math.log(each)
-        + (total - k) * math.log1p(-each)
-        for k in range(hits, total + 1)
-    ]
-    top = max(terms)
-    return top + math.log(sum(math.exp(term - top) for term in terms))
+def _certain(values: Float, beat: Beat, tests: int) -> Beat | None:
+    """Return a rhythm that is beyond chance, None where it is not: by how contrasts of other phases vary in that time."""
+    turns = beat.first + beat.period * np.arange(round((beat.end - beat.first) / beat.period), dtype=np.float64)
+    own = _contrasts(values, turns, beat.period, beat.width)
+    own = own[~np.isnan(own)]
+    step = max(beat.width / 2, 0.5)
+    shifts = beat.width + step * np.arange(int((beat.period - 2 * beat.width) / step) + 1, dtype=np.float64)
+    others = _contrasts(values, turns + shifts[:, None], beat.period, beat.width)
+    others -= known_mean(others, axis=1, keepdims=True)
+    of_counting = math.sqrt(1 / beat.width + 1 / (beat.period - beat.width))
+    varies = max(math.sqrt(float(known_mean(others**2))), of_counting / 2)
+    stretch = values[max(int(beat.first), 0) : math.ceil(beat.end)]
+    explained = beat.gain**2 / max(float(((stretch - stretch.mean()) ** 2).sum()), 1e-300)
+    kept = float(np.mean(own >= np.median(own) / 2))
+    tried = tests * len(values) / 2 * beat.period / beat.width * len(WIDTHS) * (len(values) / beat.period) ** 2 / 2
+    certainty = -log_tail(float(own.mean()) ** 2 * len(own) / varies**2) - math.log(tried / RHYTHM_CHANCE)
+    if certainty <= 0 or kept < LEAST_KEPT or explained < LEAST_EXPLAINED or len(own) < LEAST_PERIODS - 1:
+        return None
+    return replace(beat, certainty=certainty, kept=kept)
 
 
-def _fundamental(series: Float, beat: Beat, tests: int) -> Beat:
-    """Return the rhythm of the true period: a multiple where only every second or third event is there, a part where all are.
-
-    A part of the period is taken only if its fold holds by itself: each of its stretches has its event. A multiple is taken where
-    events of one of its stretches are far stronger than those of the others.
-    """
-    best = beat
-    for part in range(2, 7):
-        if beat.period / part < RHYTHM_LEAST_WINDOWS:
-            break
-        finer = _fold(series, _refined(series, beat.period / part), tests)
-        if finer is not None and finer.kept >= 0.9 * beat.kept and _even(series, finer, max(part, 3)):
-            best = finer
-    for multiple in range(2, MOST_MULTIPLE + 1):
-        if _even(series, best, multiple):
-            continue
-        coarser = _fold(series, _refined(series, best.period * multiple), tests)
-        if coarser is not None:
-            return coarser
-    return best
-
-
-def _even(series: Float, beat: Beat, most: int = 3) -> bool:
-    """Return whether events are about as strong in each of the first, second (and third) of `most` stretches after another."""
-    strength = _strengths(series, beat)
-    for multiple in range(2, most + 1):
-        classes = [float(np.median(strength[first::multiple])) for first in range(multiple) if len(strength[first::multiple])]
-        if min(classes) < max(classes) / 3:
-            return False
-    return True
-
-
-def _strengths(series: Float, beat: Beat) -> Float:
-    """Return the strongest window of each event above what is usual around it."""
-    count = len(series)
-    out = []
-    start = beat.first
-    while start < count:
-        first, last = max(int(start), 0), min(math.ceil(start + beat.width), count)
-        if last > first:
-            around = series[max(int(start - beat.period / 2), 0) : min(int(start + beat.period), count)]
-            out.append(float(series[first:last].max() - np.median(around)))
-        start += beat.period
-    return np.array(out)
-
-
-def _all_have(values: Float, members: Int, beat: Beat) -> bool:
-    """Return whether each of the members is slower in the windows of the events, by a good part of what all are."""
-    inside = beat.windows(values.shape[1])
-    with np.errstate(all="ignore"):
-        contrast = known_mean(values[members][:, inside], axis=1) - known_mean(values[members][:, ~inside], axis=1)
-    return bool((contrast >= max(APART * float(known_mean(contrast)), 0.5)).all())
-
-
-def _acting(values: Float, members: Int, beat: Beat) -> slice:
-    """Return the windows from the first to the last period in which events are there: at least half as strong as usual."""
-    series = _mean(values, members)
-    strength = _strengths(series, beat)
-    usual = float(np.median(strength[strength >= np.median(strength)]))
-    below = np.concatenate([[0.0], np.cumsum(strength - usual / 2)])
-    end = int((below - np.minimum.accumulate(below)).argmax())
-    first = int(below[: end + 1].argmin())
-    if len(strength) - (end - first) <= 2:  # all of the run
-        return slice(0, len(series))
-    return slice(int(beat.first + first * beat.period), min(math.ceil(beat.first + end * beat.period), len(series)))
-
-
-def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: slice, acting: slice) -> Claim | None:
+def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: slice) -> Claim | None:
     """Return the claim of a rhythm, with how slow its windows are against all others; None where that is hardly slower."""
-    inside = np.zeros(ground.shape[1], np.bool_)
-    first, last = span.start + acting.start, span.start + acting.stop
-    inside[first:last] = beat.windows(span.stop - span.start)[acting]
-    if acting == slice(0, span.stop - span.start):
-        first, last = 0, ground.shape[1]
-    during, else_ = np.flatnonzero(inside), np.flatnonzero(~inside & ground.whole)
-    source = {"p50": ground.p50_ns, "p99": ground.p99_ns}.get(measure)
+    members, count, step = together.members, span.stop - span.start, ground.step_ns
+    during, usual = np.zeros((2, ground.shape[1]), np.bool_)
+    during[span] = beat.windows(count)
+    usual[span] = ~during[span]
+    first, last = max(math.floor(beat.first), 0), min(math.ceil(beat.end), count)
+    first, last = (0 if first < beat.period else first), (count if count - last < beat.period else last)
     missing, value = 0.0, None
-    if source is None:
-        then, usual = (ground.samples[together.members][:, part] for part in (during, else_))
-        usual = np.median(usual, axis=1)
-        missing = float(np.maximum(usual[:, None] - then, 0).sum())
-        times = float(usual.sum() * len(during) / max(float(then.sum()), 1.0))
+    if measure == MISSING:
+        then, typical = ground.samples[members][:, during], np.median(ground.samples[members][:, usual], axis=1)
+        missing = float(np.maximum(typical[:, None] - then, 0).sum())
+        times = float(typical.sum() * during.sum() / max(float(then.sum()), 1.0))
     else:
-        with np.errstate(all="ignore"):
-            value, usual_ns = (float(known_median(source[together.members][:, part])) for part in (during, else_))
-        times = value / usual_ns if usual_ns > 0 else math.inf
+        reached = measured(ground, members, during, usual, in_bins=True)  # its phases gather whatever its size
+        if reached is None:
+            return None
+        measure, typical_ns, value = reached
+        times = value / typical_ns if typical_ns > 0 else math.inf
     if not times >= LEAST_TIMES:
         return None
-    cells = ground.cells(together.members, during)
-    step = ground.step_ns
-    turns = max(math.ceil((acting.start - beat.first) / beat.period - ALIKE), 0)
-    first_ns = int(ground.start_ns[0] + (span.start + beat.first + turns * beat.period) * step)
+    cells = ground.cells(members, during)
     with np.errstate(all="ignore"):
         low = -float(known_most(-ground.p50_ns[cells])) if cells.any() else 0.0
         high = float(known_most(ground.top_ns[cells])) if cells.any() else 0.0
     return Claim(
         RHYTHM,
         together.who,
-        *ground.span(first, last - 1),
+        *ground.span(span.start + first if first else 0, span.start + last - 1 if last < count else -1),
         cells=cells,
         value_ns=value,
         times=times,
@@ -1017,7 +908,7 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
         details={
             "measure": measure,
             "period_ns": beat.period * step,
-            "first_ns": first_ns,
+            "first_ns": int(ground.start_ns[0] + (span.start + max(beat.first, 0)) * step),
             "width_ns": beat.width * step,
             "kept": beat.kept,
         },

@@ -178,7 +178,7 @@ def of_parts(detect: Detector) -> Detector:
     return detected
 
 
-DETECTORS: tuple[Detector, ...] = (of_parts(stalls), rhythms, modes, of_parts(changes), beside_peers, omissions)
+DETECTORS: tuple[Detector, ...] = (of_parts(stalls), of_parts(rhythms), modes, of_parts(changes), beside_peers, omissions)
 
 
 class Allotted(NamedTuple):
