@@ -959,8 +959,8 @@ def outlined(layout: Layout, used: Int) -> Edges:
 class _Order(NamedTuple):
     """Which bin of which member each of the mixed bins is, the highest latencies in them, and the places of each member's."""
 
-    member: Int
-    own: Int
+    member: NDArray[Any]
+    own: NDArray[Any]
     tops: Int
     member_bins: tuple[Int, ...]
 
