@@ -254,7 +254,7 @@ def follow(watching: Watching, files: Mapping[Path, Seen]) -> None:
     tailed = watching.tailed()
     free = [path for path in files if path not in tailed]
     fresh = [path for path in free if watching.files.get(path) != files[path]]
-    watching.files = files
+    watching.see(files)
     for key, (fate, _) in fates.items():
         if fate is Fate.REWRITTEN and not _is_copied(watching, key, free, "it was copied to {} and emptied"):
             _kept_aside(watching, key, "was truncated or overwritten", "that {} read")

@@ -129,6 +129,13 @@ class Watching:
         """Return what stands for the digest of a source while it is read as it grows."""
         return f"read while it grew by {self.name}"
 
+    def see(self, files: Mapping[Path, Seen]) -> None:
+        """Note the files that there are now; of those that have gone nothing is kept."""
+        for path in self.files.keys() - files.keys():
+            self.judged.pop(path, None)
+            self.looks.pop(path, None)
+        self.files = files
+
     def say(self, text: str) -> None:
         """Keep a sentence for people."""
         self.said.append(text)
