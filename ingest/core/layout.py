@@ -313,6 +313,7 @@ def _home(layout: Layout, others: Sequence[Layout]) -> int:
     return 0
 
 
+PIECE = 1 << 16
 NO_BINS_TEXT = "nobins"
 TOPS = {"open": True, "closed": False}
 MOST_SAID = 200
@@ -365,14 +366,16 @@ class LogLinear(Layout):
     @_kept
     def edges(self) -> Int:
         """Return the `bins + 1` edges in ns; bin i is [edges[i], edges[i + 1])."""
-        index = np.minimum(np.arange(self.bins + 1, dtype=np.int64) << self.coarseness, self.fine)
-        octave = np.maximum(index // self.half - 1, 0)
-        lower = np.where(index < 2 * self.half, index, (self.half + index % self.half) << octave)
-        edges: Int = lower * self.unit_ns
+        edges = np.empty(self.bins + 1, np.int64)
+        for first in range(0, len(edges), PIECE):  # 5 digits have six million bins, 48 MB a column
+            piece = edges[first : first + PIECE]
+            index = np.minimum(np.arange(first, first + len(piece)) << self.coarseness, self.fine)
+            octave = np.maximum(index // self.half - 1, 0)
+            piece[:] = np.where(index < 2 * self.half, index, (self.half + index % self.half) << octave) * self.unit_ns
         last = max(self.fine // self.half - 1, 0)
         if ((self.fine - last * self.half) << last) * self.unit_ns > LAST_NS:  # of merged bins the last may end at 2^63
             edges[-1] = LAST_NS
-        if (np.diff(edges) <= 0).any():
+        if (edges[1:] <= edges[:-1]).any():
             raise ValueError(f"{self} reaches past 2^63 ns")
         return edges
 
@@ -407,7 +410,7 @@ class LogLinear(Layout):
             values = upper - self.recorded_unit
         else:
             values = (upper if self.has_bins else lower).copy()
-        return np.minimum(values, self.lowest_of(np.array([self.bins - 1]))) if self.open_ended else values
+        return np.minimum(values, self.lowest_of(np.array([self.bins - 1])), out=values) if self.open_ended else values
 
     @property
     @_kept
@@ -956,31 +959,31 @@ def outlined(layout: Layout, used: Int) -> Edges:
 class _Order(NamedTuple):
     """Which bin of which member each of the mixed bins is, the highest latencies in them, and the places of each member's."""
 
-    member: Int
-    own: Int
+    member: NDArray[Any]
+    own: NDArray[Any]
     tops: Int
     member_bins: tuple[Int, ...]
 
 
 @lru_cache(maxsize=8)
 def _ordered(layout: Mixed) -> _Order:
-    every = [np.arange(part.bins) for part in layout.parts]
-    tops = np.concatenate([part.tops_of(bins) for part, bins in zip(layout.parts, every, strict=True)])
-    lower = np.concatenate([part.lower for part in layout.parts])
-    member = np.repeat(np.arange(len(layout.parts)), [part.bins for part in layout.parts])
-    order = np.lexsort((member, lower, tops))
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
+    # As narrow as may be: the bins of 5 digits are six million.
+    own = np.concatenate([np.arange(part.bins, dtype=np.int32) for part in layout.parts])
+    member = np.repeat(np.arange(len(layout.parts), dtype=np.int16), [part.bins for part in layout.parts])
+    tops = np.concatenate([part.tops_of(np.arange(part.bins)) for part in layout.parts])
+    order = np.lexsort((member, np.concatenate([part.lower for part in layout.parts]), tops))
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
     cuts = np.cumsum([part.bins for part in layout.parts])[:-1]
-    return _Order(member[order], np.concatenate(every)[order], tops[order], tuple(np.split(place, cuts)))
+    return _Order(member[order], own[order], tops[order], tuple(np.split(place, cuts)))
 
 
 @lru_cache(maxsize=32)
 def _in_order(layout: Mixed, name: str) -> NDArray[Any]:
     """Return what a column of each member says of the mixed bins, in their order."""
-    column = np.concatenate([getattr(part, name) for part in layout.parts])
-    placed = np.empty_like(column)
-    placed[np.concatenate(_ordered(layout).member_bins)] = column
+    placed = np.empty(layout.bins, np.int64)
+    for part, places in zip(layout.parts, _ordered(layout).member_bins, strict=True):
+        placed[places] = getattr(part, name)
     placed.flags.writeable = False
     return placed
 

@@ -191,8 +191,9 @@ class Seen:
 @lru_cache(maxsize=8)
 def _cells(layout: Layout) -> Int:
     """Return the cell of a digest that each bin of a layout lies in."""
-    cells: Int = np.floor(PART * np.log2(np.maximum(layout.values, 1))).astype(np.int64)
-    return np.minimum(cells, CELLS - 1)
+    cells = np.log2(np.maximum(layout.values, 1))
+    cells *= PART
+    return np.minimum(cells, CELLS - 1, out=cells).astype(np.int16)
 
 
 def _levels(counted: NDArray[np.float64]) -> list[int | None]:

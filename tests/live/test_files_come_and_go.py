@@ -120,6 +120,26 @@ def test_a_deleted_log_is_kept_and_read_to_its_end(ground, tmp_path: Path) -> No
         assert [record.state for record in store.runs()] == [COMPLETE]
 
 
+def test_a_log_that_was_away_for_a_while_is_counted_once(ground, tmp_path: Path) -> None:
+    folder, clock = tmp_path / "logs", Clock()
+    folder.mkdir()
+    log, content = folder / "x.hlog", text(1, 20)
+    log.write_text(content)
+    with open_store(ground.url, write=True) as store:
+        watch = begun(folder, store, clock)
+        watch.cycle()
+        log.unlink()
+        for back in (None, content, content + text(2, 5, from_s=40).removeprefix(HEAD)):
+            if back is not None:
+                log.write_text(back)
+            for _ in range(3):
+                clock.seconds += 1
+                watch.cycle()
+        assert whole(store) == added_up(tmp_path, [folder])
+        assert [text for text in ended(watch) if "read live" in text] == []
+        assert whole(store) == added_up(tmp_path, [folder])
+
+
 @pytest.mark.slow
 def test_a_log_that_is_rotated_and_compressed_is_counted_once(ground, tmp_path: Path) -> None:
     folder, clock = tmp_path / "logs", Clock()

@@ -392,6 +392,31 @@ def test_a_server_that_starts_anew_knows_its_tags(store):
         assert get(second, "/data", headers={"If-None-Match": get(first, "/data").headers["etag"]}).status == 304
 
 
+def test_pages_are_made_one_at_a_time_and_all_that_is_kept_of_them_is_counted(store, monkeypatch):
+    made, working, waiting = [], threading.Lock(), threading.Event()
+
+    def parts(*words, **more):
+        assert working.acquire(blocking=False), "two pages are made at once"
+        waiting.wait(300)
+        working.release()
+        return replace(parts_from(*words, **more), swapped={"x": "\N{SNOWMAN}" * 1000})
+
+    subject = pages.Subject(store, Question(), 10**10)
+    monkeypatch.setattr(pages, "parts_from", parts)
+    look = lambda run: made.append(pages.view_of(subject, lambda: "1", pages.Selection((run,)), None))
+    threads = [threading.Thread(target=look, args=(run,)) for run in ("nightly-1", "nightly-2")]
+    for one in threads:
+        one.start()
+    time.sleep(0.2)  # the second one has come to where it waits, or would be in the midst of its page
+    waiting.set()
+    for one in threads:
+        one.join(300)
+    assert len(made) == 2
+    for view in made:
+        texts = (*view.parts.filling.values(), *view.parts.swapped.values())
+        assert view.size >= sum(len(text.encode("utf-16-le")) if max(text, default="") > "\xff" else len(text) for text in texts)
+
+
 @dataclass(frozen=True)
 class Sized:
     """Something kept."""
@@ -478,6 +503,7 @@ def test_what_fails_is_tried_again_and_what_is_kept_is_bounded(monkeypatch):
         kept.ask(key)
     assert kept.size <= 1000 and list(kept._kept) == [47, 48, 49]
     assert not kept._pending and not kept._waiting
+    assert Cache(lambda key, before: Sized("large", 1001), 60, 5).ask(0).made.name == "large"  # said, and not kept
 
 
 def test_many_browsers_at_once_are_all_answered(store):

@@ -6,6 +6,7 @@ import gzip
 import json
 import shlex
 import shutil
+import tracemalloc
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,8 @@ from ingest.query import windows as spans
 from ingest.query.episodes import ENDED, Episode
 from ingest.query.excess import Places, excess_of
 from ingest.query.files import Files
-from ingest.query.question import Question
+from ingest.query.question import Answer, Question
+from ingest.query.story import ground as grounding
 from ingest.query.story.ground import (
     EDGE,
     EPISODE,
@@ -38,8 +40,10 @@ from ingest.query.story.ground import (
     Ground,
     Story,
     grounds,
+    with_finer,
 )
 from ingest.query.story.story import described, joined, stories, story, story_of
+from ingest.query.windows import regrouped
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
 from ingest.view.page.report import parts_from, run_names
@@ -611,3 +615,36 @@ def test_a_ramp_is_an_edge_and_the_same_in_the_middle_is_an_episode() -> None:
 
     assert edges(range(8)) == [EDGE]
     assert sorted(edges(range(8), range(50, 58))) == [EDGE, EPISODE]
+
+
+def test_parts_of_members_are_held_once_and_only_where_they_are_not_too_large(monkeypatch) -> None:
+    rng, groups, windows = np.random.default_rng(1), [(f"h{job % 4}", f"j{job:02}", "read") for job in range(32)], 200
+    layout, asked = fio_layout(29, 1), []
+
+    def rows(codes: range) -> Intervals:
+        number = len(codes) * windows
+        start = START + np.tile(np.arange(windows), len(codes)) * SECOND
+        bins = np.sort(np.argsort(rng.random((number, 400)))[:, :40] + 300).ravel()
+        columns = np.repeat(np.arange(len(codes)), windows), start, start + SECOND, np.arange(number + 1) * 40
+        return Intervals(layout, [groups[code] for code in codes], *columns, bins, np.ones(len(bins), np.int64))
+
+    def answer(parts: list[Intervals], by: tuple[str, ...]) -> Answer:
+        covered = {"r": (START, START + windows * SECOND)}
+        return Answer(tuple(parts), by, SECOND, "completion", ("r",), {"r": START}, False, len(groups), covered=covered)
+
+    class Origin:
+        def answer(self, question: Question) -> Answer:
+            asked.append(question.step)
+            return answer([rows(range(first, first + 4)) for first in range(0, 32, 4)][::-1], ("host", "job", "op"))
+
+    by_host = regrouped(Origin().answer(Question()), ("host", "op"))
+    (once,) = {sum(part.bins.nbytes + part.counts.nbytes for part in Origin().answer(Question()).parts)}
+    tracemalloc.start()
+    ground = with_finer(Origin(), Question(step=10 * SECOND), by_host)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert ground.finer is not None and len(ground.finer.groups) == 32
+    assert asked[-1] == SECOND  # in the windows of its members, whatever was asked for
+    assert peak < 3 * once  # the answer, the sum of it, and what is worked out of a piece at a time
+    monkeypatch.setattr(grounding, "MOST_ENTRIES", 100_000)
+    assert with_finer(Origin(), Question(), by_host).finer is None and len(asked) == 3

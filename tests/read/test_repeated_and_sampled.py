@@ -171,6 +171,43 @@ def test_n13_sound_logs_of_two_hosts_hold_nothing_of_each_other(period: int, val
     assert doubled([Files([tmp_path], ReadOptions(run="r"), jobs=1).answer(Question(step="all"))]) == []
 
 
+def histogram_rows(chance: random.Random, rows: int, samples: int = 60, spread: float = 40) -> list[str]:
+    """Rows of a fio histogram log, of as many I/Os each, up to its rate."""
+    found = []
+    for second in range(1, rows + 1):
+        counts = [0] * 464
+        for _ in range(samples):
+            counts[min(max(round(chance.gauss(230, spread)), 0), 463)] += 1
+        found.append(f"{START_MS + 1000 * second + chance.randrange(3)}, {second % 2}, 4096, {', '.join(map(str, counts))}\n")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [(0, 150), pytest.param(150, 300, marks=pytest.mark.slow), pytest.param(60, 180, marks=pytest.mark.slow), (290, 296)],
+)
+def test_n13_a_part_of_a_fio_histogram_log_under_another_name_is_said(begin: int, end: int, tmp_path: Path) -> None:
+    folder, rows = tmp_path / "logs", histogram_rows(random.Random(begin), 300)
+    folder.mkdir()
+    (folder / "x_clat_hist.1.log").write_text("".join(rows))
+    (folder / "y_clat_hist.2.log").write_text("".join(rows[begin:end]))
+    found, shared = doubled(answers_of(folder, tmp_path)), 60 * (end - begin)
+    assert len(found) == (shared > 1000) and all(0.6 * shared < number < 1.4 * shared for number in found)
+
+
+@pytest.mark.parametrize(
+    ("samples", "spread"),
+    [(1, 0), pytest.param(1, 3, marks=pytest.mark.slow), (10, 0.4), pytest.param(60, 0.2, marks=pytest.mark.slow), (60, 5)],
+)
+def test_n13_sound_fio_histogram_logs_hold_nothing_of_each_other(samples: int, spread: float, tmp_path: Path) -> None:
+    """Also idle ones, and such whose I/Os all take the same time: rows are alike then, at the same stamps."""
+    for number in range(6):
+        rows = histogram_rows(random.Random(number), 300, samples, spread)
+        rows = [f"{START_MS + 1000 * (place + 1)},{row.partition(',')[2]}" for place, row in enumerate(rows)]
+        (tmp_path / f"x_clat_hist.{number + 1}.log").write_text("".join(rows))
+    assert doubled([Files([tmp_path], ReadOptions(run="r"), jobs=1).answer(Question(step="all"))]) == []
+
+
 def write_operations(folder: Path, shape: str, number: int, rows: list[tuple[int, int]]) -> None:
     """Write a file of operations: ms since the start, ns."""
     lines = {

@@ -113,7 +113,7 @@ class Cache(Generic[Key, Made]):
             with self._lock:
                 self._kept[key] = kept
                 self._kept.move_to_end(key)
-                while len(self._kept) > 1 and (len(self._kept) > MOST_KEPT or self.size > MOST_BYTES):
+                while len(self._kept) > MOST_KEPT or self.size > MOST_BYTES:
                     self._kept.popitem(last=False)
             return kept
         finally:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -114,6 +116,7 @@ SWAPPED = {"title": "runs", "lead": "lead", "facts": "facts", "notes": "notes", 
 FIXED = ("version", "several", "grouping", "clock")
 STEPS = ("1s", "5s", "10s", "30s", "1m", "5m", "10m", "30m", "1h")
 MOST_OFFERED = 200
+_MAKING = Lock()  # a large page takes some 400 MB while it is made: two at a time would take twice that, and no less time
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +147,8 @@ class View:
 
     @property
     def size(self) -> int:
-        """Return how many bytes it takes, about."""
-        return sum(map(len, self.parts.filling.values()))
+        """Return how many bytes it takes."""
+        return sum(map(sys.getsizeof, (*self.parts.filling.values(), *self.parts.swapped.values())))
 
     def page(self) -> tuple[str, str]:
         """Return the page and its content security policy."""
@@ -168,7 +171,7 @@ def view_of(subject: Subject, version: Version, selection: Selection, before: Vi
     now = f"{version()} {time.time_ns() // subject.refresh_ns if slides else 0}"  # another one when it has moved on
     if before is not None and before.version == now:
         return before
-    with reading(subject.url) as store:
+    with _MAKING, reading(subject.url) as store:
         parts = _parts(subject, store, selection)
     shape = _digest([parts.template, *parts.sections, script_of(parts), *(parts.filling.get(name, "") for name in FIXED)])
     return View(now, parts, _digest([shape, *parts.filling.values()]), shape)

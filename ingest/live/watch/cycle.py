@@ -235,6 +235,7 @@ def load_whole(watching: Watching, files: Mapping[Path, Seen]) -> LoadAccount:
 
 KEPT = "~"
 SEGMENTS_EACH = 1 << 20
+COPIED = "{} holds its rows"
 
 
 def follow(watching: Watching, files: Mapping[Path, Seen]) -> None:
@@ -250,13 +251,18 @@ def follow(watching: Watching, files: Mapping[Path, Seen]) -> None:
             watching.say(f"{tail.path} was rotated: it is {path} now")
             watching.look = True
             _moved_tail(tail, path)
+    tailed = watching.tailed()
+    free = [path for path in files if path not in tailed]
+    fresh = [path for path in free if watching.files.get(path) != files[path]]
+    watching.see(files)
     for key, (fate, _) in fates.items():
-        if fate is Fate.REWRITTEN:
-            _replaced(watching, key, files, "it was copied to {} and emptied", "was truncated or overwritten", "that {} read")
-        elif fate is Fate.GONE:
+        if fate is Fate.REWRITTEN and not _is_copied(watching, key, free, "it was copied to {} and emptied"):
+            _kept_aside(watching, key, "was truncated or overwritten", "that {} read")
+        elif fate is Fate.GONE and not _is_copied(watching, key, free, COPIED):
             watching.tails[key].gone = True  # what was written before it went is read once more
     for key in gone:
-        _replaced(watching, key, files, "{} holds its rows", "is a new file now", "of the old one")
+        if not _is_copied(watching, key, fresh, COPIED) and watching.tails[key].path in files:
+            _kept_aside(watching, key, "is a new file now", "of the old one")
 
 
 def _moved_tail(tail: Tail, path: Path) -> None:
@@ -266,28 +272,26 @@ def _moved_tail(tail: Tail, path: Path) -> None:
             tail.attach(replace(tail.source, path=path))
 
 
-def _replaced(watching: Watching, key: Key, files: Mapping[Path, Seen], copied: str, what: str, which: str) -> None:
-    """Take a file that is no more for moved where a copy of it has come, or aside where another is in its place."""
+def _is_copied(watching: Watching, key: Key, files: Sequence[Path], copied: str) -> bool:
+    """Return whether one of some files is a copy of one that is no more, and read instead; it may be back in its own place."""
     tail = watching.tails[key]
-    copy = _copy_of(watching, tail, files)
-    if copy is None and tail.path not in files:
-        return
+    copy = next((path for path in files if tail.known.begins(path)), None)
+    if copy is None:
+        return False
+    back = copy == tail.path
+    watching.say(f"{copy} is there again: it is read anew" if back else f"{tail.path} was rotated: {copied.format(copy)}")
     watching.look = True
-    if copy is not None:
-        watching.say(f"{tail.path} was rotated: {copied.format(copy)}")
-        watching.judged.pop(copy, None)
-        watching.forget([key])
-        return
+    watching.judged.pop(copy, None)
+    watching.forget([key])
+    return True
+
+
+def _kept_aside(watching: Watching, key: Key, what: str, which: str) -> None:
+    tail = watching.tails[key]
     read = counted(tail.account.rows, f"row {which.format('was')} is", f"rows {which.format('were')} are")
     watching.say(f"{tail.path} {what}: the {read} kept")
+    watching.look = True
     set_aside(watching, key)
-
-
-def _copy_of(watching: Watching, tail: Tail, files: Mapping[Path, Seen]) -> Path | None:
-    """Return a file that begins as the file that was read, unless it is read by itself; None if there is none."""
-    tailed = watching.tailed()
-    others = (path for path in files if path != tail.path and path not in tailed)
-    return next((path for path in others if tail.known.begins(path)), None)
 
 
 def set_aside(watching: Watching, key: Key) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -31,7 +31,10 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class Watching:
-    """The state of a watch. `tails` are by run and source; `judged` are files that have been looked at as they are now."""
+    """The state of a watch. `tails` are by run and source; `judged` are files that have been looked at as they are now.
+
+    `files` are all as the last cycle saw them.
+    """
 
     paths: Sequence[Path]
     store: Store
@@ -44,6 +47,7 @@ class Watching:
     tails: dict[Key, Tail] = field(default_factory=dict)
     waiting: dict[Path, Seen] = field(default_factory=dict)
     judged: dict[Path, Seen] = field(default_factory=dict)
+    files: Mapping[Path, Seen] = field(default_factory=dict)
     replaced: set[Key] = field(default_factory=set)
     look: bool = True
     looks: dict[Path, tuple[int, float]] = field(default_factory=dict)
@@ -124,6 +128,13 @@ class Watching:
     def digest(self) -> str:
         """Return what stands for the digest of a source while it is read as it grows."""
         return f"read while it grew by {self.name}"
+
+    def see(self, files: Mapping[Path, Seen]) -> None:
+        """Note the files that there are now; of those that have gone nothing is kept."""
+        for path in self.files.keys() - files.keys():
+            self.judged.pop(path, None)
+            self.looks.pop(path, None)
+        self.files = files
 
     def say(self, text: str) -> None:
         """Keep a sentence for people."""

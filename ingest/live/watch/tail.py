@@ -292,7 +292,8 @@ class Tail:
         """Let go of a file that is gone and was read to its end, and of what reading on in it would need."""
         self._state = {"reported_ns": self.reported_ns}
         self._reader = self.source = None
-        self._held = OpenWindows()
+        self._held, self._segments = OpenWindows(), Segments()
+        self.record = replace(self.record, account={WIDTHS: self.record.account.get(WIDTHS, {})})  # the store has all of it
         self.close()
 
     @property

@@ -18,7 +18,7 @@ import numpy as np
 
 from ingest.core.coverage import Missing, sentences
 from ingest.core.grid import MS, SECOND, coarsened
-from ingest.core.intervals import Bool, Int, Intervals, concatenate, distinct, merged
+from ingest.core.intervals import Bool, Int, Intervals, Sum, concatenate, distinct, merged
 from ingest.core.labels import LAG, OFFSET, Group
 from ingest.core.layout import Float, common_layout
 from ingest.core.quantiles import Ranked, extremes, parse_percentiles, percentile_values
@@ -286,6 +286,7 @@ HOST, OP, JOB = "host", "op", "job"
 MEMBERS = (HOST, "volume", JOB)
 FINER = ("volume", JOB, "tag")  # labels that tell parts of members apart
 FEW_SERIES, MOST_SERIES = 64, 400  # of which it is asked whether they have such parts; where there are more series than members
+MOST_ENTRIES = 1 << 24  # bins of all windows of such parts together: 256 MB
 P50, P99, P100 = parse_percentiles("50,99,100")
 
 
@@ -311,14 +312,16 @@ def grounds(origin: Answering, question: Question) -> tuple[Ground, Answer]:
 
 
 def with_finer(origin: Answering, question: Question, answer: Answer) -> Ground:
-    """Return the ground of an answer, with that by the labels of FINER that vary and it has not, unless there are many series."""
+    """Return the ground of an answer, with that by the labels of FINER that vary and it has not, unless that would be large."""
     ground = ground_of(answer)
     names = [name for name in FINER if name not in answer.by and name not in answer.alike]
     few = answer.series <= FEW_SERIES or len(ground.by_member()) < answer.series <= MOST_SERIES
-    if not names or not few:
+    entries = len(ground.rows.bins) * answer.series // len(ground.groups)  # a part has at most the bins of its member
+    if not names or not few or entries > MOST_ENTRIES:
         return ground
     labels = tuple(name for name in answer.by if name not in ("kind", OP))
-    finer = ground_of(with_bins(origin.answer(replace(question, windows=MOST_WINDOWS, by=(*labels, *names, OP)))))
+    asked = replace(question, step=ground.step_ns, force=True, by=(*labels, *names, OP))  # in the same windows
+    finer = ground_of(with_bins(origin.answer(asked)))
     more = len(finer.groups) > len(ground.groups) and np.array_equal(finer.start_ns, ground.start_ns)
     return replace(ground, finer=finer) if more else ground
 
@@ -339,19 +342,21 @@ def ground_of(answer: Answer) -> Ground:
     kinds = {kind for kind in answer.kind.split(", ") if kind}
     if kinds & {LAG, OFFSET}:
         raise NoGroundError("lags of sampled events and offsets are not judged: findings are about latencies of I/O")
-    parts = [part for part in answer.parts if len(part) and part.layout.has_bins]
-    if any(part.completions is not None for part in parts):
+    answer = replace(answer, parts=tuple(part for part in answer.parts if len(part) and part.layout.has_bins))
+    if any(part.completions is not None for part in answer.parts):
         raise NoGroundError("its counts are weights, shares of operations: findings are about operations that completed")
-    if not parts or not answer.step_ns:
+    if not answer.parts or not answer.step_ns:
         raise NoGroundError("no windows of latencies with a histogram")
-    answer = regrouped(replace(answer, parts=tuple(parts)), [name for name in answer.by if name != "kind"])
+    answer = regrouped(answer, [name for name in answer.by if name != "kind"])
+    step = answer.step_ns * max(1, -(-LEAST_STEP_NS // answer.step_ns))
     layout = common_layout(part.layout for part in answer.parts)
-    rows = concatenate([part.in_layout(layout) for part in answer.parts])
-    step = answer.step_ns
-    if step < LEAST_STEP_NS:
-        step *= -(-LEAST_STEP_NS // step)
-        rows = coarsened(rows, step)
-    rows = merged([rows])
+    parts, widened, answer = list(answer.parts), step > answer.step_ns, replace(answer, parts=())
+    together: Sum[Group] = Sum()
+    while parts:  # of many members they are large: none is held beside the sum
+        part = parts.pop().in_layout(layout)
+        together.add(coarsened(part, step) if widened else part)
+    del part
+    (rows,) = together.parts()
     low, high = int(rows.start_ns.min()), int(rows.end_ns.max())
     start = np.arange(low, high, step)
     keys = sorted({rows.table[code] for code in distinct(rows.series).tolist()})

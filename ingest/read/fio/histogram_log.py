@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 import re
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -35,6 +36,7 @@ from itertools import chain as joined
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -302,6 +304,61 @@ TOGETHER_MS = 100  # fio looks every 100 ms which jobs may begin
 COMPLETION = "completion"
 
 
+# Rows that another log of the run holds, too, as where a part of a log was copied under another name.
+#
+# Of stretches of rows that no other I/Os can give by chance a number is kept, made of their stamps and counts. The more bins a
+# row counts in, and the more it counts there, the less likely another one is the same: of c completions at random in a bin, two
+# counts agree once in 2 * sqrt(pi * c) times. The bin that holds most is left out (an even load fills it alike each time), and so
+# are stretches of which two rows are alike. Which stretches are kept is decided by the stamp of the first, the same in each log.
+
+ROWS_TOGETHER, LEAST_BITS, MOST_KEPT = 4, 48, 64
+MIXED_BY = tuple(np.array(number, np.uint64) for number in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xFF51AFD7ED558CCD))
+
+
+class Copied:
+    """What other logs of a run are held against: numbers of stretches of rows, see `stated.in_both`."""
+
+    def __init__(self) -> None:
+        self._every, self._samples, self._rows = 1, 0, 0
+        self._kept: dict[int, int] = {}
+
+    def add(self, op: str, stamps: Int, rows: tuple[Int, Int, Int]) -> None:
+        """Take rows of a direction in their order: row pointers, bins and counts of each stamp."""
+        filled = np.flatnonzero(np.diff(rows[0]) > 0)
+        stamps = stamps[filled]
+        with np.errstate(over="ignore"):
+            chosen_by = (stamps.astype(np.uint64) * MIXED_BY[0]) >> np.uint64(32)
+            while len(first := np.flatnonzero(chosen_by[: 1 - ROWS_TOGETHER] % np.uint64(self._every) == 0)) > MOST_KEPT:
+                self._every *= 2
+            if not len(first):
+                return
+            taken = (first[:, None] + np.arange(ROWS_TOGETHER)).ravel()
+            indptr, flat = gather(rows[0], filled[taken])
+            bins, counts = rows[1][flat].astype(np.uint64), rows[2][flat]
+            numbers = ((bins * MIXED_BY[0]) ^ (counts.astype(np.uint64) * MIXED_BY[1])) * MIXED_BY[2]
+            row_numbers = np.add.reduceat(numbers ^ (numbers >> np.uint64(29)), indptr[:-1])
+            bits = 1 + np.log2(np.pi * counts) / 2
+            surprise = np.add.reduceat(bits, indptr[:-1]) - np.maximum.reduceat(bits, indptr[:-1])
+            each = row_numbers.reshape(len(first), ROWS_TOGETHER)
+            unlike = (np.diff(np.sort(each, axis=1), axis=1) != 0).all(axis=1)
+            sure = unlike & (surprise.reshape(each.shape).sum(axis=1) >= LEAST_BITS)
+            dated = (each ^ (stamps[taken].reshape(each.shape).astype(np.uint64) * MIXED_BY[2])) * MIXED_BY[1]
+            of_stretch = (dated * np.cumprod(np.full(ROWS_TOGETHER, MIXED_BY[0]))).sum(axis=1) + np.uint64(crc32(op.encode()))
+        self._rows += len(taken)
+        self._samples += total(counts)
+        self._kept.update(zip(of_stretch[sure].tolist(), chosen_by[first[sure]].tolist(), strict=True))
+        while len(self._kept) > MOST_KEPT:
+            self._every *= 2
+            self._kept = {number: by for number, by in self._kept.items() if by % self._every == 0}
+
+    def finish(self, account: Account) -> None:
+        """Put it into the account, with how many I/Os each stretch stands for."""
+        if self._kept:
+            sums = b64encode(np.array(sorted(self._kept), "<u8").tobytes()).decode()
+            each = max(1, self._every * self._samples // self._rows)
+            account.stretches.append({"path": account.path, "every": each, "sums": sums})
+
+
 class Chain:
     """What one direction carries from chunk to chunk: the last stamp (file ms), the segment, the sums so far."""
 
@@ -399,6 +456,7 @@ class Chains:
         self.period_ms = period_ms(context.options) if context.stages is None else 0  # between jobs there are no rows
         self.stages = stages_of(context)
         self.chains: dict[str, Chain] = {}
+        self.copied = Copied()
         self._told: set[int] = set()
 
     def whole(self, op: str, span: Span, bins: Int, counts: Int, newest: tuple[Int, Int, Int]) -> None:
@@ -554,8 +612,7 @@ class Chains:
         if len(kept) < len(rows):
             indptr, flat = gather(indptr, kept)
             bins, counts = bins[flat], counts[flat]
-        np.add.at(chain.total, bins, counts)
-        self.account.samples += total(counts)
+        self._hold(chain, stamps[kept], (indptr, bins, counts))
         base = base[kept]
         start_ns, end_ns = start[kept] * MS + base, np.maximum(stamps[kept], start[kept]) * MS + base
         start_ns = self._by_stage(chain, start_ns, end_ns, (indptr, bins, counts)) if self.stages else start_ns
@@ -571,6 +628,12 @@ class Chains:
             chunk = with_last_apart(chunk, np.maximum(until[kept], start[kept]) * MS + base)
         empty = np.diff(indptr) == 0
         return chunk.take(np.flatnonzero(~empty)) if empty.any() else chunk
+
+    def _hold(self, chain: Chain, stamps: Int, rows: tuple[Int, Int, Int]) -> None:
+        """Add rows (row pointers, bins, counts) to what the log holds."""
+        np.add.at(chain.total, rows[1], rows[2])
+        self.account.samples += total(rows[2])
+        self.copied.add(chain.op, stamps, rows)
 
     def _by_stage(self, chain: Chain, start_ns: Int, end_ns: Int, rows: tuple[Int, Int, Int]) -> Int:
         """Keep what rows of a direction hold by the stage of its jobs; return when they start: none before its stage does."""
@@ -627,6 +690,7 @@ class Chains:
         the other logs where the JSON has but one sum for all. Where fio counted all ops together (unified_rw_reporting)
         the last interval is of no one op: it is `mixed`.
         """
+        self.copied.finish(self.account)
         if self.mask is not None and not self.context.jobs and not self.context.grouped:
             self.account.note(repairs.LOST_UNKNOWN)
         if self.context.zero.origin in clock.UNKNOWN:
@@ -1518,6 +1582,8 @@ class _Batch:
                 rows = slice(max(edges[chain], edges[chain + 1] - LOOK_AHEAD), edges[chain + 1])
                 newest = each[rows], start[rows], end[rows]
                 log_chains.whole(OPS[code], (begin, last), bins[entries], counts[entries], newest)
+                mine = slice(edges[chain], edges[chain + 1])
+                log_chains.copied.add(OPS[code], self.stamps[mine], self._rows_at(mine))
                 account.samples += samples[at]
             tail = list(log_chains.tail({}))
             if all(_are_instants(part.start_ns, part.end_ns) for part in tail):
@@ -1526,6 +1592,12 @@ class _Batch:
                 self.plain[number] = False
                 account.replace(Account(path=account.path, notes=notes))
         return tails
+
+    def _rows_at(self, rows: slice) -> tuple[Int, Int, Int]:
+        """Return the row pointers, bins and counts of some rows in a row."""
+        indptr = self.indptr[rows.start : rows.stop + 1]
+        entries = slice(indptr[0], indptr[-1])
+        return indptr - indptr[0], self.bins[entries], self.counts[entries]
 
     def _series(self) -> tuple[Int, tuple[Series, ...]]:
         """Return the series of each row as a code, and the series."""
