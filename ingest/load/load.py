@@ -36,8 +36,8 @@ from ingest.read.sources import Found, Source
 from ingest.read.totals import stated_of
 from ingest.store import Gatherer, Store
 from ingest.store.findings import EarlyStory, write_findings
-from ingest.store.lifecycle import STEP_TOLD
-from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord, Spans
+from ingest.store.lifecycle import STEP_TOLD, step_in
+from ingest.store.records import COMPLETE, STEP, UNKNOWN_ZERO, RunRecord, SourceRecord, Spans
 
 DOCUMENTS_A_CHUNK = 20_000
 NO_CLOCK = "no start time, and Elasticsearch needs real times: give --t0 TIME, or --t0 mtime"
@@ -143,7 +143,6 @@ def _loaded(discovered: Found, store: Store, options: LoadOptions, progress: Pro
                 store.finish_run(plan.record)
                 account.caveats += write_findings(store, plan.record.run)
             continue
-        account.caveats += [plan.widened()] if plan.widened() else []
         for finished in _load_run(plan, store, options, account, offsets):
             done += finished
             if progress:
@@ -188,7 +187,7 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
     def work(item: tuple[Source, SourceRecord]) -> Iterator[_Piece]:
         part = plan.parts.get(item[1].source)
         if part is not None:
-            return _read_added_up(part, packer, options, offsets)
+            return _read_added_up(part, item[1], packer, options, offsets)
         return _read(*item, packer, options, events=item[0].path in offsets)
 
     for number, (packed, samples, rows, spans) in fork_map(work, plan.work, jobs, packer.rest):
@@ -243,6 +242,7 @@ def _finish_source(
     account.sources += plan.files(number)
     part = plan.parts.get(record.source)
     kept = rows[0].as_dict() if part is None else account_of(part, rows)
+    kept |= {STEP: record.step_ns} if record.step_ns else {}
     kept[WIDTHS] = {str(place): row_width(file).to_dict() for place, file in enumerate(plan.files(number), 1)}
     held = [plan.kinds[file.path] for file in plan.files(number) if file.path in plan.kinds]
     if held:
@@ -291,8 +291,9 @@ def _read(source: Source, record: SourceRecord, packer: _Packer, options: LoadOp
     spans: dict[Series, tuple[int, int]] = {}
     stored = Stored() if events else None
     try:
-        weighed = options.attribution == IN_FLIGHT
-        for windows in whole_windows(source, packer.plan.record, spans, stored, in_flight=weighed):
+        run, weighed = packer.plan.record, options.attribution == IN_FLIGHT
+        run = replace(run, step_ns=step_in(run, record.step_ns))
+        for windows in whole_windows(source, run, spans, stored, in_flight=weighed):
             yield from packer.pieces(windows, record)
         if source.format == SNABB:
             from ingest.read.plugins.snabb.breaths import kept_of
@@ -305,9 +306,12 @@ def _read(source: Source, record: SourceRecord, packer: _Packer, options: LoadOp
     yield None, 0, [source.context.account], of_all_segments(spans)
 
 
-def _read_added_up(part: Part, packer: _Packer, options: LoadOptions, offsets: Collection[Path]) -> Iterator[_Piece]:
+def _read_added_up(
+    part: Part, record: SourceRecord, packer: _Packer, options: LoadOptions, offsets: Collection[Path]
+) -> Iterator[_Piece]:
     """Yield what `_read` does, of the logs of a part, added up; a log that cannot be read to its end is left there."""
     run, weighed = packer.plan.record, options.attribution == IN_FLIGHT
+    run = replace(run, step_ns=step_in(run, record.step_ns))
     sources, spans = [source for source, _ in part.logs], [dict[Series, tuple[int, int]]() for _ in part.logs]
     total = LogAggregation(options.add_up, part.first_segment, run.step_ns)
 
@@ -320,7 +324,7 @@ def _read_added_up(part: Part, packer: _Packer, options: LoadOptions, offsets: C
 
     try:
         for rows in total.windows([windows(*each) for each in zip(sources, spans, strict=True)]):
-            yield from packer.pieces(rows, part.record)
+            yield from packer.pieces(rows, record)
     except CapacityError as error:
         yield error, 0, None, {}
     yield None, 0, [source.context.account for source in sources], total.reach(spans)
