@@ -40,7 +40,7 @@ from ingest.store.elastic.runs import (
 )
 from ingest.store.elastic.templates import PERIODIC
 from ingest.store.lifecycle import step_in
-from ingest.store.records import CLUSTER, COMPLETE, HOST, WHOLE_RUN, RunRecord, SourceRecord, rollup_steps
+from ingest.store.records import CLUSTER, COMPLETE, HOST, STEP, WHOLE_RUN, RunRecord, SourceRecord, rollup_steps
 from ingest.store.rollups import default_kind_of
 from ingest.store.verify import LAYOUTS, NO_RUN, ROLLUPS, STATES, Chosen, Reading, Verifier, in_words, is_whole
 
@@ -73,7 +73,8 @@ COUNTS = {
 }
 TIMELESS = ("marks", "episodes", "findings")
 
-OF_SOURCE = ("id", "path", "size", "digest", "context", "state", "refused", "account.samples", "account.stored", "account.notes")
+OF_ACCOUNT = ("samples", "stored", "notes", STEP)
+OF_SOURCE = ("id", "path", "size", "digest", "context", "state", "refused", *(f"account.{name}" for name in OF_ACCOUNT))
 RECORD_FIELDS = ("record", "run.id", "generation", *(f"source.{name}" for name in OF_SOURCE))
 SERIES = ("run", "source", "generation", "step", "kind", "segment", "layout", *LABELS)
 
