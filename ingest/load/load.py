@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ingest.core.breaths import StoredBreaths
-from ingest.core.coverage import KINDS, STRETCHES, WIDTHS, Caveat
+from ingest.core.coverage import KINDS, POLLED, WIDTHS, Caveat
 from ingest.core.documents import Whole, check_storable
 from ingest.core.errors import CapacityError, InputError, StoreError, TailboardError, as_text
 from ingest.core.events import Events
@@ -22,11 +22,12 @@ from ingest.core.intervals import total as sum_of
 from ingest.core.labels import IN_FLIGHT, Series, in_flight_kind
 from ingest.core.offsets import Stored, is_offsets
 from ingest.core.pool import fork_map
-from ingest.core.stated import in_both, stored_disagreements
+from ingest.core.stated import shown_together
 from ingest.load.aggregation import LogAggregation, Part, account_of, check_claims
 from ingest.load.plan import LoadOptions, Plan, plans
 from ingest.read import offset_sources, once, read
 from ingest.read.account import Account, nothing_taken
+from ingest.read.context import SPANS
 from ingest.read.discovery import processes
 from ingest.read.format_names import SNABB
 from ingest.read.missing import own_step, row_width, unreadable
@@ -219,9 +220,8 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             kept.append(_finish_source(plan, number, rows, spans, store, account))
             yield 1
     packer.take(handed)
-    unlike = stored_disagreements(plan.record.run, (*plan.others, *kept))
-    account.lacks.update(dict.fromkeys(entry.caveat for entry in unlike))
-    account.lacks.update(dict.fromkeys(in_both(of.get(STRETCHES, {}).values() for of in (*plan.others, *kept))))
+    together = shown_together(plan.record.run, (*plan.others, *kept))
+    account.lacks.update(dict.fromkeys(entry.caveat for entry in together))
     early = EarlyStory(store.foreseen(plan.record))
     store.finish_run(plan.record)
     account.caveats += write_findings(store, plan.record.run, early)
@@ -244,6 +244,10 @@ def _finish_source(
     kept = rows[0].as_dict() if part is None else account_of(part, rows)
     kept |= {STEP: record.step_ns} if record.step_ns else {}
     kept[WIDTHS] = {str(place): row_width(file).to_dict() for place, file in enumerate(plan.files(number), 1)}
+    if SPANS in plan.work[number][0].context.options:  # of files of polls, which are not added up
+        from ingest.read.polls import polls_told
+
+        kept[POLLED] = {"1": polls_told(plan.work[number][0])}
     held = [plan.kinds[file.path] for file in plan.files(number) if file.path in plan.kinds]
     if held:
         kept[KINDS] = {str(place): kinds.to_dict() for place, kinds in enumerate(held, 1)}

@@ -33,7 +33,7 @@ from zlib import crc32
 import numpy as np
 
 from ingest.core.coverage import SEE_INSPECT, Caveat, Missing, labels_of
-from ingest.core.errors import CapacityError, InputError, counted
+from ingest.core.errors import CapacityError, InputError, as_text, counted
 from ingest.core.intervals import MOST_SAMPLES, Int, Intervals
 from ingest.core.labels import Series
 from ingest.core.layout import LAST_NS, MOST_EDGES, Edges, Layout
@@ -705,13 +705,30 @@ def spans_of(parts: Iterable[Intervals[Series]], context: Context) -> str:
 
 
 def _name_of(series: Series, context: Context) -> str:
-    """Return what a series is called in any file: without the segment, and the process where that is only the name of its file.
+    """Return what a series is called in any file: its labels as JSON, but for the segment, and the process of its file's name.
 
     What is named by its file alone (OF_FILE) may be another in another file.
     """
-    if series.process == context.series.process:
-        return OF_FILE + repr(series.replaced(segment=0, process=""))
-    return repr(series.replaced(segment=0))
+    of_file = series.process == context.series.process
+    labels = labels_of(series.replaced(process="") if of_file else series)
+    return (OF_FILE if of_file else "") + json.dumps({name: value for name, value in labels.items() if name != "run"})
+
+
+def polls_told(source: Source) -> dict[str, Any]:
+    """Return what other files are held against: of each series of a file its labels, and from when to when it has polls of it.
+
+    Without what is named by its file alone, and without what another file holds in the other form.
+    """
+    context = source.context
+    told: dict[str, dict[str, Any]] = {}
+    elsewhere = {span.series for span in parse_spans(context.options.get(SHADOWING, ""))}
+    for span in parse_spans(context.options[SPANS]):
+        if not span.series.startswith(OF_FILE) and (span.native or span.series not in elsewhere):
+            labels = json.loads(span.series)
+            labels["host"] = context.host_alias.get(labels["host"], labels["host"])
+            begin, end = span.start_ns + context.offset_ns, span.end_ns + context.offset_ns
+            told[str(len(told) + 1)] = {"labels": labels, "from_ns": begin, "to_ns": end}
+    return {"path": as_text(source.path), "series": told}
 
 
 def _not_shadowed(part: Intervals[Series], context: Context) -> Intervals[Series]:
@@ -741,11 +758,11 @@ def polled(
     *,
     grows: str = AGAIN,
     accepts: Callable[[Path, bytes], bool] | None = None,
-    in_two_forms: bool = False,
+    names_series: bool = False,
 ) -> Reader:
     """Return the reader of a format whose histograms `fill` takes of a file; `none` is why one without any is refused.
 
-    `in_two_forms`: a tool may give the same series in bins of two kinds, as files of their own.
+    With `names_series` two files may hold the same series: each keeps which, and from when to when.
     """
 
     def filled(path: Path, context: Context) -> Polls:
@@ -763,7 +780,7 @@ def polled(
         start = min(int(part.start_ns.min()) for part in filled_parts)
         widths = np.concatenate([part.end_ns - part.start_ns for part in filled_parts])
         zero = around.zero(path, TimeZero(start, OWN_STAMPS), lambda: 0, absolute=True)
-        if in_two_forms:
+        if names_series:
             context = replace(context, options={**context.options, SPANS: spans_of(filled_parts, context)})
         return Source(path, format_name, replace(context, zero=zero), int(np.median(widths)), str(filled_parts[0].layout))
 
