@@ -33,6 +33,7 @@ from ingest.read.format_names import SNABB
 from ingest.read.missing import own_step, row_width, unreadable
 from ingest.read.operations import Windows
 from ingest.read.placement import discover
+from ingest.read.polled_series import told_to_others
 from ingest.read.sources import Found, Source
 from ingest.read.totals import stated_of
 from ingest.store import Gatherer, Store
@@ -244,10 +245,8 @@ def _finish_source(
     kept = rows[0].as_dict() if part is None else account_of(part, rows)
     kept |= {STEP: record.step_ns} if record.step_ns else {}
     kept[WIDTHS] = {str(place): row_width(file).to_dict() for place, file in enumerate(plan.files(number), 1)}
-    if SPANS in plan.work[number][0].context.options:  # of files of polls, which are not added up
-        from ingest.read.polls import polls_told
-
-        kept[POLLED] = {"1": polls_told(plan.work[number][0])}
+    polled = [told_to_others(file.path, file.context) for file in plan.files(number) if SPANS in file.context.options]
+    kept |= {POLLED: {str(place): entry for place, entry in enumerate(polled, 1)}} if polled else {}
     held = [plan.kinds[file.path] for file in plan.files(number) if file.path in plan.kinds]
     if held:
         kept[KINDS] = {str(place): kinds.to_dict() for place, kinds in enumerate(held, 1)}

@@ -20,7 +20,7 @@ from ingest.read.sources import PREFER_RAW, SHADOWED, SKIPPED, Found, Place, Ski
 from ingest.read.text import COMPRESSED, blocks, open_plain, plain_name, size_of
 
 if TYPE_CHECKING:
-    from ingest.read.polls import Span
+    from ingest.read.polled_series import Span
 
 # The same data twice: files of the same bytes, and files of the same labels.
 
@@ -184,7 +184,7 @@ def in_finer_bins(sources: Sequence[Source], skipped: list[Skipped], caveats: li
     in_two_forms = [source for source in sources if source.format == PROMETHEUS]
     if len(in_two_forms) < 2:
         return list(sources)
-    from ingest.read.polls import parse_spans
+    from ingest.read.polled_series import parse_spans
 
     spans = {source.path: parse_spans(source.context.options[SPANS]) for source in in_two_forms}
     fine: dict[tuple[str, str], list[Span]] = defaultdict(list)

@@ -33,7 +33,7 @@ from zlib import crc32
 import numpy as np
 
 from ingest.core.coverage import SEE_INSPECT, Caveat, Missing, labels_of
-from ingest.core.errors import CapacityError, InputError, as_text, counted
+from ingest.core.errors import CapacityError, InputError, counted
 from ingest.core.intervals import MOST_SAMPLES, Int, Intervals
 from ingest.core.labels import Series
 from ingest.core.layout import LAST_NS, MOST_EDGES, Edges, Layout
@@ -43,6 +43,7 @@ from ingest.read.context import OWN_STAMPS, SHADOWING, SPANS, Context, TimeZero
 from ingest.read.described.description import HistogramDescription
 from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.missing import REJECTED
+from ingest.read.polled_series import name_of, parse_spans, spans_of
 from ingest.read.sources import Around, Source
 from ingest.read.text import CUT_OFF, TABLE_ENDINGS, decimal_of, name_without, whole_blocks
 
@@ -671,72 +672,12 @@ def _short(value: Any) -> str:
 # One series in two forms, as classic and native histograms of Prometheus: files of their own, in bins of two kinds.
 
 
-OF_FILE = "~"
-
-
-class Span(NamedTuple):
-    """When a file holds a series, without offset, and whether as native histograms: classic ones alone have an open bin."""
-
-    native: bool
-    start_ns: int
-    end_ns: int
-    series: str
-
-    @property
-    def text(self) -> str:
-        """Return it as a line."""
-        return f"{self.native:d} {self.start_ns} {self.end_ns} {self.series}"
-
-
-def parse_spans(text: str) -> list[Span]:
-    """Return the spans of lines."""
-    words = (line.split(" ", 3) for line in text.splitlines())
-    return [Span(native == "1", int(start), int(end), series) for native, start, end, series in words]
-
-
-def spans_of(parts: Iterable[Intervals[Series]], context: Context) -> str:
-    """Return the spans of the series of a file, a line each."""
-    spans = (
-        Span(not part.layout.open_ended, start, end, _name_of(series, context))
-        for part in parts
-        for series, start, end in part.reach()
-    )
-    return "\n".join(span.text for span in spans)
-
-
-def _name_of(series: Series, context: Context) -> str:
-    """Return what a series is called in any file: its labels as JSON, but for the segment, and the process of its file's name.
-
-    What is named by its file alone (OF_FILE) may be another in another file.
-    """
-    of_file = series.process == context.series.process
-    labels = labels_of(series.replaced(process="") if of_file else series)
-    return (OF_FILE if of_file else "") + json.dumps({name: value for name, value in labels.items() if name != "run"})
-
-
-def polls_told(source: Source) -> dict[str, Any]:
-    """Return what other files are held against: of each series of a file its labels, and from when to when it has polls of it.
-
-    Without what is named by its file alone, and without what another file holds in the other form.
-    """
-    context = source.context
-    told: dict[str, dict[str, Any]] = {}
-    elsewhere = {span.series for span in parse_spans(context.options.get(SHADOWING, ""))}
-    for span in parse_spans(context.options[SPANS]):
-        if not span.series.startswith(OF_FILE) and (span.native or span.series not in elsewhere):
-            labels = json.loads(span.series)
-            labels["host"] = context.host_alias.get(labels["host"], labels["host"])
-            begin, end = span.start_ns + context.offset_ns, span.end_ns + context.offset_ns
-            told[str(len(told) + 1)] = {"labels": labels, "from_ns": begin, "to_ns": end}
-    return {"path": as_text(source.path), "series": told}
-
-
 def _not_shadowed(part: Intervals[Series], context: Context) -> Intervals[Series]:
     """Return the rows without those that another file holds in the other form."""
     shadowing = parse_spans(context.options.get(SHADOWING, ""))
     codes: dict[str, list[int]] = {}  # segments of a series have the same name
     for code, series in enumerate(part.table) if shadowing else ():
-        codes.setdefault(_name_of(series, context), []).append(code)
+        codes.setdefault(name_of(series, context), []).append(code)
     left = np.ones(len(part), np.bool_)
     for span in shadowing:
         start_ns, end_ns = (edge + context.offset_ns for edge in (span.start_ns, span.end_ns))

@@ -301,10 +301,10 @@ class Found(Value):
                 by_run.setdefault(source.context.series.run, []).append(source)
         if any(len(of_run) > 1 for of_run in by_run.values()):
             from ingest.core.stated import at_same_times  # most calls meet no polls
-            from ingest.read.polls import polls_told
+            from ingest.read.polled_series import told_to_others
 
             for run, of_run in by_run.items():
-                yield from at_same_times(run, map(polls_told, of_run))
+                yield from at_same_times(run, (told_to_others(source.path, source.context) for source in of_run))
 
     def of_all(self) -> tuple[Caveat, ...]:
         """Return what the numbers lack or guess as a whole, and what no source can hold, without the refused files, each once."""
