@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ingest.cli import run as command
 from ingest.core.errors import TailboardError, UsageError
 from ingest.core.grid import stored_step
 from ingest.core.quantiles import parse_percentiles
@@ -165,17 +166,20 @@ def test_a_load_that_is_told_a_step_names_the_source_that_is_too_wide(pair: tupl
 
 
 @pytest.mark.parametrize("ground", ["sqlite", pytest.param("double", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("how", ["alone", "added up", "coarsened", "read again", "wider bins"])
+@pytest.mark.parametrize("how", ["alone", "added up", "coarsened", "read again", "wider bins", "watched"])
 def test_r2_a_log_keeps_its_own_windows_in_a_run_of_wider_ones(tmp_path: Path, ground: str, how: str) -> None:
     """The first log of the run was wide. What is asked of a finer one is answered as from files, and `runs check` finds nothing."""
-    wide, fine = fio(tmp_path / "logs", "h2", 10_000, 3), fio(tmp_path / "logs", "h1", 1000, 30)
-    more = fio(tmp_path / "logs", "h3", 1000, 30)
+    wide = fio(tmp_path / "wide", "h2", 10_000, 3)
+    fine, more = (fio(tmp_path / "logs", host, 1000, 30) for host in ("h1", "h3"))
     options = LoadOptions(read=OPTIONS, jobs=1, add_up=("job",) if how == "added up" else ())
     asked = [Question(step=step, where={"host": "h[13]"}, by=by) for step in (SECOND, 5 * SECOND) for by in ((), ("host",))]
     with grounds(ground, tmp_path) as there:
-        for paths in ([wide], [fine, more]):
+        for paths in ([wide], [fine, more])[: 1 if how == "watched" else 2]:
             with open_store(there.url, write=True) as store:
                 load(paths, store, options)
+        if how == "watched":
+            words = ("--run", "r", "--t0", "2023-11-14T22:13:20Z", "--interval", "50ms", "--until-idle", "200ms")
+            assert command(["watch", str(fine.parent), *words, "--store", there.url]) == 0
         with open_store(there.url, write=True) as store:
             if how == "coarsened":
                 store.coarsen("r", 30 * SECOND)
