@@ -16,7 +16,7 @@ from ingest.core.coverage import FEWER, MORE, Caveat, Missing
 from ingest.core.errors import InputError
 from ingest.core.labels import MIXED
 from ingest.core.quantiles import parse_percentiles
-from ingest.core.stated import WITHOUT_LOG, Counted, Stated, balances, disagreements, stored_disagreements
+from ingest.core.stated import WITHOUT_LOG, Counted, Stated, balances, disagreements, shown_together
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
@@ -71,7 +71,7 @@ def test_sources_are_held_together_where_they_share_an_entry(entries: list[int],
         {"held": one.held, "stated": {str(n): entry.to_dict() for n, entry in enumerate(one.stated)}, "missing": {}}
         for one in (without, *sources)
     ]
-    stored = [(one.caveat.code, one.count) for one in stored_disagreements("r", [{"missing": {}}, *accounts])]
+    stored = [(one.caveat.code, one.count) for one in shown_together("r", [{"missing": {}}, *accounts])]
     assert sorted(found, key=str) == sorted(stored, key=str)
 
 

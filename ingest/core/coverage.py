@@ -373,7 +373,7 @@ BY_KIND = "--by kind shows them, too"
 OTHER_KIND = "other-kind"
 JOB = ("host", "volume", "job")
 KINDS_PLAIN_NAMES = ("name", "from_ns", "to_ns")
-KINDS, HELD, STATED, STRETCHES = "kinds", "held", "stated", "stretches"  # of the account of a stored source
+KINDS, HELD, STATED, STRETCHES, POLLED = "kinds", "held", "stated", "stretches", "polled"  # of the account of a stored source
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

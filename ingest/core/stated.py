@@ -16,21 +16,34 @@ folder, wherever that lies: copies in folders of two hosts are two entries, and 
 from __future__ import annotations
 
 from base64 import b64decode
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ingest.core.coverage import AGAIN, ALL_LOGS, FEWER, HELD, MORE, SEE_INSPECT, STATED, Caveat, Missing
-from ingest.core.errors import listed
+from ingest.core.coverage import (
+    AGAIN,
+    ALL_LOGS,
+    FEWER,
+    HELD,
+    MORE,
+    POLLED,
+    SEE_INSPECT,
+    STATED,
+    STRETCHES,
+    WIDTHS,
+    Caveat,
+    Missing,
+)
+from ingest.core.errors import counted, listed
 from ingest.core.labels import MIXED
 from ingest.core.values import Value
 
 IN_BOTH, GIVE_ONE = "in-two-files", "give the one that holds all of them"
+POLLED_TWICE, NO_OVERLAP = "counted-twice", "give files whose times do not overlap"
 WITHOUT_LOG = "jobs-without-log"
 LOG_ALL = "have every job log: write_hist_log in front of the first --name, or tailboard wrap-fio"
 STATED_NAMES = ("op", "count", "low_ns", "high_ns", "from_ns", "to_ns", "path", "name", "held")
@@ -76,15 +89,20 @@ class Counted(NamedTuple):
     missing: Sequence[Missing] = ()
 
 
-def stored_disagreements(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[Missing]:
-    """Return what the stored sources of a run hold fewer or more samples of than their tools state, by their accounts.
+def shown_together(run: str, accounts: Sequence[Mapping[str, Any]]) -> list[Missing]:
+    """Return what the stored sources of a run show together of what they hold twice or not at all, by their accounts.
 
     Of thousands of sources almost all hold, each for itself, what is stated of it: these are passed over as plain values.
     """
     told = [account for account in accounts if STATED in account]
     keepers = Counter(plain["entry"] for account in told for plain in account[STATED].values())
     open_ones = [account for account in told if not _is_settled(account, keepers)]
-    return list(disagreements(_counted_of(run, account) for account in open_ones))
+    found = list(disagreements(_counted_of(run, account) for account in open_ones))
+    stretches = [entry for account in accounts for entry in account.get(STRETCHES, {}).values()]
+    if stretches:
+        widths = (plain for account in accounts for plain in account.get(WIDTHS, {}).values())
+        found += in_both(stretches, {plain["subject"]: {**plain["labels"], "run": run} for plain in widths})
+    return found + at_same_times(run, (entry for account in accounts for entry in account.get(POLLED, {}).values()))
 
 
 def stored_counts(run: str, accounts: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[int, int]]:
@@ -200,20 +218,53 @@ def disagreements(sources: Iterable[Counted]) -> Iterator[Missing]:
                 yield _missing(entries, left, *extremes, _fewer(balance, op, stated, held))
 
 
-def in_both(sources: Iterable[Iterable[Mapping[str, Any]]]) -> list[Caveat]:
-    """Return which files of a run hold operations that an earlier one holds, too, by the `stretches` of their accounts.
+def in_both(stretches: Iterable[Mapping[str, Any]], labels: Mapping[str, Mapping[str, str]]) -> list[Missing]:
+    """Return what files of a run hold of operations that an earlier one holds, too, by the `stretches` of their accounts.
 
-    Each file keeps one in `every` sums of its stretches of operations, chosen by their value: the same in each file.
+    Each file keeps one in `every` sums of its stretches of operations, chosen by their value: the same in each file. `labels` are
+    those of the operations of each file by its path. In rows of either of them operations may be counted twice.
     """
     met: dict[int, Mapping[str, Any]] = {}
     found: Counter[tuple[str, str]] = Counter()
-    for entry in sorted(chain.from_iterable(sources), key=itemgetter("path")):
+    for entry in sorted(stretches, key=itemgetter("path")):
         for value in np.frombuffer(b64decode(entry["sums"]), "<u8").tolist():
             other = met.setdefault(value, entry)
             if other["path"] != entry["path"]:
                 found[entry["path"], other["path"]] += max(entry["every"], other["every"])
     sentence = "about {:,} of its operations are in {} as well, with the same times and latencies: they are counted twice"
-    return [Caveat(IN_BOTH, path, sentence.format(number, other), GIVE_ONE) for (path, other), number in found.items()]
+    return [
+        Missing(labels[path], None, None, None, 0, None, Caveat(IN_BOTH, pair[0], sentence.format(number, pair[1]), GIVE_ONE))
+        for pair, number in found.items()
+        for path in pair
+    ]
+
+
+def at_same_times(run: str, polled: Iterable[Mapping[str, Any]]) -> list[Missing]:
+    """Return what files of polls hold of series that an earlier one holds at the same times, too, as their accounts keep it.
+
+    That is, by file, the labels of each series and from when to when it has polls of it: which polls are the same is not known.
+    """
+    of_series: dict[str, list[tuple[int, int, str, Mapping[str, str]]]] = defaultdict(list)
+    for entry in polled:
+        for told in entry["series"].values():
+            span = (told["from_ns"], told["to_ns"], entry["path"], told["labels"])
+            of_series[repr(sorted(told["labels"].items()))].append(span)
+    shared: dict[tuple[str, str], list[tuple[Mapping[str, str], int, int]]] = defaultdict(list)
+    for spans in of_series.values():
+        going: list[tuple[int, str]] = []
+        for begin, end, path, labels in sorted(spans, key=itemgetter(0, 1, 2)):
+            going = [other for other in going if other[0] > begin]
+            for until, other in going:
+                if other != path:
+                    shared[max(path, other), min(path, other)].append((labels, begin, min(end, until)))
+            going.append((end, path))
+    found = []
+    for (path, other), each in sorted(shared.items()):
+        of_other = f"{counted(len(each), 'series', 'series')} of {other.rpartition('/')[2]}"
+        sentence = f"it holds {of_other} at the same times: what both hold is counted twice"
+        caveat = Caveat(POLLED_TWICE, path, sentence, NO_OVERLAP)
+        found += [Missing({**labels, "run": run}, begin, end, None, 0, None, caveat) for labels, begin, end in each]
+    return found
 
 
 def _missing(entries: Sequence[Stated], count: int | None, low_ns: int, high_ns: int | None, caveat: Caveat) -> Missing:

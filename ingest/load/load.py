@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ingest.core.breaths import StoredBreaths
-from ingest.core.coverage import KINDS, STRETCHES, WIDTHS, Caveat
+from ingest.core.coverage import KINDS, POLLED, WIDTHS, Caveat
 from ingest.core.documents import Whole, check_storable
 from ingest.core.errors import CapacityError, InputError, StoreError, TailboardError, as_text
 from ingest.core.events import Events
@@ -22,22 +22,24 @@ from ingest.core.intervals import total as sum_of
 from ingest.core.labels import IN_FLIGHT, Series, in_flight_kind
 from ingest.core.offsets import Stored, is_offsets
 from ingest.core.pool import fork_map
-from ingest.core.stated import in_both, stored_disagreements
+from ingest.core.stated import shown_together
 from ingest.load.aggregation import LogAggregation, Part, account_of, check_claims
 from ingest.load.plan import LoadOptions, Plan, plans
 from ingest.read import offset_sources, once, read
 from ingest.read.account import Account, nothing_taken
+from ingest.read.context import SPANS
 from ingest.read.discovery import processes
 from ingest.read.format_names import SNABB
 from ingest.read.missing import own_step, row_width, unreadable
 from ingest.read.operations import Windows
 from ingest.read.placement import discover
+from ingest.read.polled_series import told_to_others
 from ingest.read.sources import Found, Source
 from ingest.read.totals import stated_of
 from ingest.store import Gatherer, Store
 from ingest.store.findings import EarlyStory, write_findings
-from ingest.store.lifecycle import STEP_TOLD
-from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord, Spans
+from ingest.store.lifecycle import STEP_TOLD, step_in
+from ingest.store.records import COMPLETE, STEP, UNKNOWN_ZERO, RunRecord, SourceRecord, Spans
 
 DOCUMENTS_A_CHUNK = 20_000
 NO_CLOCK = "no start time, and Elasticsearch needs real times: give --t0 TIME, or --t0 mtime"
@@ -143,7 +145,6 @@ def _loaded(discovered: Found, store: Store, options: LoadOptions, progress: Pro
                 store.finish_run(plan.record)
                 account.caveats += write_findings(store, plan.record.run)
             continue
-        account.caveats += [plan.widened()] if plan.widened() else []
         for finished in _load_run(plan, store, options, account, offsets):
             done += finished
             if progress:
@@ -188,7 +189,7 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
     def work(item: tuple[Source, SourceRecord]) -> Iterator[_Piece]:
         part = plan.parts.get(item[1].source)
         if part is not None:
-            return _read_added_up(part, packer, options, offsets)
+            return _read_added_up(part, item[1], packer, options, offsets)
         return _read(*item, packer, options, events=item[0].path in offsets)
 
     for number, (packed, samples, rows, spans) in fork_map(work, plan.work, jobs, packer.rest):
@@ -220,9 +221,8 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             kept.append(_finish_source(plan, number, rows, spans, store, account))
             yield 1
     packer.take(handed)
-    unlike = stored_disagreements(plan.record.run, (*plan.others, *kept))
-    account.lacks.update(dict.fromkeys(entry.caveat for entry in unlike))
-    account.lacks.update(dict.fromkeys(in_both(of.get(STRETCHES, {}).values() for of in (*plan.others, *kept))))
+    together = shown_together(plan.record.run, (*plan.others, *kept))
+    account.lacks.update(dict.fromkeys(entry.caveat for entry in together))
     early = EarlyStory(store.foreseen(plan.record))
     store.finish_run(plan.record)
     account.caveats += write_findings(store, plan.record.run, early)
@@ -243,7 +243,10 @@ def _finish_source(
     account.sources += plan.files(number)
     part = plan.parts.get(record.source)
     kept = rows[0].as_dict() if part is None else account_of(part, rows)
+    kept |= {STEP: record.step_ns} if record.step_ns else {}
     kept[WIDTHS] = {str(place): row_width(file).to_dict() for place, file in enumerate(plan.files(number), 1)}
+    polled = [told_to_others(file.path, file.context) for file in plan.files(number) if SPANS in file.context.options]
+    kept |= {POLLED: {str(place): entry for place, entry in enumerate(polled, 1)}} if polled else {}
     held = [plan.kinds[file.path] for file in plan.files(number) if file.path in plan.kinds]
     if held:
         kept[KINDS] = {str(place): kinds.to_dict() for place, kinds in enumerate(held, 1)}
@@ -291,8 +294,9 @@ def _read(source: Source, record: SourceRecord, packer: _Packer, options: LoadOp
     spans: dict[Series, tuple[int, int]] = {}
     stored = Stored() if events else None
     try:
-        weighed = options.attribution == IN_FLIGHT
-        for windows in whole_windows(source, packer.plan.record, spans, stored, in_flight=weighed):
+        run, weighed = packer.plan.record, options.attribution == IN_FLIGHT
+        run = replace(run, step_ns=step_in(run, record.step_ns))
+        for windows in whole_windows(source, run, spans, stored, in_flight=weighed):
             yield from packer.pieces(windows, record)
         if source.format == SNABB:
             from ingest.read.plugins.snabb.breaths import kept_of
@@ -305,9 +309,12 @@ def _read(source: Source, record: SourceRecord, packer: _Packer, options: LoadOp
     yield None, 0, [source.context.account], of_all_segments(spans)
 
 
-def _read_added_up(part: Part, packer: _Packer, options: LoadOptions, offsets: Collection[Path]) -> Iterator[_Piece]:
+def _read_added_up(
+    part: Part, record: SourceRecord, packer: _Packer, options: LoadOptions, offsets: Collection[Path]
+) -> Iterator[_Piece]:
     """Yield what `_read` does, of the logs of a part, added up; a log that cannot be read to its end is left there."""
     run, weighed = packer.plan.record, options.attribution == IN_FLIGHT
+    run = replace(run, step_ns=step_in(run, record.step_ns))
     sources, spans = [source for source, _ in part.logs], [dict[Series, tuple[int, int]]() for _ in part.logs]
     total = LogAggregation(options.add_up, part.first_segment, run.step_ns)
 
@@ -320,7 +327,7 @@ def _read_added_up(part: Part, packer: _Packer, options: LoadOptions, offsets: C
 
     try:
         for rows in total.windows([windows(*each) for each in zip(sources, spans, strict=True)]):
-            yield from packer.pieces(rows, part.record)
+            yield from packer.pieces(rows, record)
     except CapacityError as error:
         yield error, 0, None, {}
     yield None, 0, [source.context.account for source in sources], total.reach(spans)

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from ingest.core.coverage import Caveat, KindsRecorded, Missing, is_held, median_width
-from ingest.core.errors import InputError, StoreError, UsageError, as_text, counted, listed
+from ingest.core.errors import InputError, StoreError, UsageError, as_text, counted
 from ingest.core.grid import stored_step
+from ingest.core.labels import IN_FLIGHT
 from ingest.core.pool import fork_map
 from ingest.core.stated import Stated
-from ingest.core.units import format_duration
 from ingest.load.aggregation import Part, members_of, parts_of
 from ingest.query.aggregate import run_starts
 from ingest.query.windows import check_step
@@ -27,7 +27,7 @@ from ingest.read.context import OWN_STAMPS
 from ingest.read.copies import labels_in, rival, two_formats, two_of_one
 from ingest.read.discovery import processes
 from ingest.read.format_names import AVERAGED, HIST, PLAIN_JSON, RAW
-from ingest.read.missing import row_width
+from ingest.read.missing import own_step, row_width
 from ingest.read.placement import UNDATED, apart
 from ingest.read.sources import PREFER_HIST, Found, ReadOptions, Source
 from ingest.read.text import open_plain, size_of
@@ -35,7 +35,7 @@ from ingest.store import Store
 from ingest.store.coverage import ADD_UP, check_same
 from ingest.store.lifecycle import COLUMNS, FORCED, MEANING, NOT_OF_READING, OF_LOGS, STEP_TOLD, check_addable
 from ingest.store.lifecycle import check_step as check_stored
-from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord, StoredRun, stored_samples
+from ingest.store.records import COMPLETE, STEP, UNKNOWN_ZERO, RunRecord, SourceRecord, StoredRun, stored_samples
 
 NOT_READ = "not read: "
 HASH_BLOCK = 1 << 18
@@ -91,25 +91,14 @@ class Plan:
         """Return the files to read."""
         return [source.path for number in range(len(self.work)) for source in self.files(number)]
 
-    def widened(self) -> str:
-        """Return a sentence where rows of its sources are finer than the windows of the run, "" where none are."""
-        if self.known is None or STEP_TOLD in self.record.parameters:
-            return ""
-        widths = [row_width(source) for number in range(len(self.work)) for source in self.files(number)]
-        finer = sorted({each.words for each in widths if each.least_ns and stored_step(each.width_ns) < self.record.step_ns})
-        run, step = self.record.run, format_duration(self.record.step_ns)
-        if not finer:
-            return ""
-        return (
-            f"run {run} has windows of {step} since its first load, and rows of {listed(finer)} are added up to them: to ask for "
-            "a finer step, load all its files again with --replace and --step"
-        )
-
     def files(self, number: int) -> tuple[Source, ...]:
         """Return the files of an entry of `work`: one, or those that are added up."""
         source, record = self.work[number]
-        part = self.parts.get(record.source)
-        return (source,) if part is None else tuple(log for log, _ in part.logs)
+        return _files(source, self.parts.get(record.source))
+
+
+def _files(source: Source, part: Part | None) -> tuple[Source, ...]:
+    return (source,) if part is None else tuple(log for log, _ in part.logs)
 
 
 def plans(
@@ -146,11 +135,16 @@ def plans(
         samples = sum(stored_samples(log) for name, log in logs.items() if name not in read)
         if options.add_up:
             work = tuple((part.source, part.record) for part in parts)
+        named = {part.record.source: part for part in parts}
+        there = {} if options.replace else {known.source: known for known in records}
+        work = tuple(
+            (source, in_own_windows(log, _files(source, named.get(log.source)), record, there.get(log.source)))
+            for source, log in work
+        )
         if known and not options.replace:
             check_addable(known, len(work))
         if options.replace and known:
             _check_all_replaced(known, record, work, held[run])
-        named = {part.record.source: part for part in parts}
         begun = {log.source for _, log in work}
         others = tuple(log.account for log in records if log.source not in begun)
         planned.append(Plan(record, work, samples, carrier, lacking, stated, caveats[run], others, kinds, named, known))
@@ -321,6 +315,17 @@ def _to_do(
                 record = replace(record, generation=old.generation)
         work.append((source, record))
     return tuple(work)
+
+
+def in_own_windows(record: SourceRecord, sources: Sequence[Source], run: RunRecord, there: SourceRecord | None) -> SourceRecord:
+    """Return the record of a source, or of several that are added up, with how wide its windows are.
+
+    They are those that its rows suggest, where the run's are wider. A source that is `there` and is read again keeps the windows
+    that it has: documents of both readings may count.
+    """
+    steps = [own_step(source) for source in sources] if there is None else [there.step_ns]
+    of_run = STEP_TOLD in run.parameters or run.attribution == IN_FLIGHT or not all(steps) or max(steps) >= run.step_ns
+    return record if of_run else replace(record, account={**record.account, STEP: max(steps)})
 
 
 def _measured(identity: str) -> str:

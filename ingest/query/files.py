@@ -52,7 +52,7 @@ from ingest.read.placement import discover
 from ingest.read.sources import Found, ReadOptions, Source
 
 if TYPE_CHECKING:
-    from ingest.core.coverage import Caveat, Missing, WholeRun
+    from ingest.core.coverage import Missing, WholeRun
     from ingest.query.episodes import Episode
     from ingest.query.percentiles import Wanted
     from ingest.query.table import Table
@@ -186,8 +186,7 @@ class Files:
         """
         undated = undated_runs(sources)
         widths = map(row_width, self.found.sources)
-        known = (*self.found.caveats, *self._in_both(sources))
-        caveats = caveats_asked(known, widths, question, self.found.labels)
+        caveats = caveats_asked(self.found.caveats, widths, question, self.found.labels)
         files = [source.context.series for source in self.choice(question, every_kind=True)[0]]
         # Also of files that were not read, as theirs is another kind.
         before = series_before_reading(files, question, self.found.labels)
@@ -214,22 +213,25 @@ class Files:
                 *(entry for source in sources for entry in source.context.account.missing),
                 *(row_width(source).spread() for source in sources),
                 *self._disagreements(sources),
+                *self._in_both(sources),
             ],
             caveats=caveats,
             apart=apart,
             notes=beside_entries(sources, replace(self.found, caveats=caveats)),
         )
 
-    def _in_both(self, sources: Sequence[Source]) -> Iterator[Caveat]:
-        """Yield which files that were read hold the same operations as others of their run."""
-        by_run: dict[str, list[list[dict[str, Any]]]] = {}
+    def _in_both(self, sources: Sequence[Source]) -> Iterator[Missing]:
+        """Yield what files that were read hold of operations of others of their run."""
+        by_run: dict[str, list[Source]] = {}
         for source in sources:
-            by_run.setdefault(source.context.series.run, []).append(source.context.account.stretches)
-        if any(any(of_run) for of_run in by_run.values()):
+            if source.context.account.stretches:
+                by_run.setdefault(source.context.series.run, []).append(source)
+        if by_run:
             from ingest.core.stated import in_both  # most calls read no single operations
 
             for of_run in by_run.values():
-                yield from in_both(of_run)
+                labels = {width.subject: width.labels for width in map(row_width, of_run)}
+                yield from in_both((entry for source in of_run for entry in source.context.account.stretches), labels)
 
     def _disagreements(self, sources: Sequence[Source]) -> list[Missing]:
         """Return what the files that were read hold fewer or more samples of than their tools state."""

@@ -11,23 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.core.coverage import Caveat
-from ingest.core.errors import InputError, as_text, counted, listed
+from ingest.core.errors import InputError, as_text, listed
 from ingest.core.labels import LABELS
 from ingest.read.context import FORM, SHADOWING, SPANS
-from ingest.read.format_names import HDR, YCSB
+from ingest.read.format_names import HDR, PROMETHEUS, YCSB
 from ingest.read.formats import is_timed
 from ingest.read.sources import PREFER_RAW, SHADOWED, SKIPPED, Found, Place, Skipped, Source
 from ingest.read.text import COMPRESSED, blocks, open_plain, plain_name, size_of
 
 if TYPE_CHECKING:
-    from ingest.read.polls import Span
+    from ingest.read.polled_series import Span
 
 # The same data twice: files of the same bytes, and files of the same labels.
 
 
 SAMPLE = 1 << 16
 TWO_FORMS = "another file holds the same operations in another form (--prefer chooses between single operations and histograms)"
-TWICE = "it holds {} of {} at the same times: what both hold is counted twice"
 FINER = "another file holds the same series and times in finer bins: native histograms of Prometheus beside classic ones"
 SAID = ("--host", "--host-alias")
 
@@ -181,36 +180,25 @@ def in_one_form(sources: Sequence[Source], prefer: str, skipped: list[Skipped]) 
 
 
 def in_finer_bins(sources: Sequence[Source], skipped: list[Skipped], caveats: list[Caveat]) -> list[Source]:
-    """Return the sources of polls with each series once where files hold it in two forms: the native one is taken.
-
-    What two files hold in one form at the same times is a caveat: which polls are the same cannot be told.
-    """
-    if not any(SPANS in source.context.options for source in sources):
+    """Return the sources of polls with each series once where files hold it in two forms: the native one is taken."""
+    in_two_forms = [source for source in sources if source.format == PROMETHEUS]
+    if len(in_two_forms) < 2:
         return list(sources)
-    from ingest.read.polls import OF_FILE, parse_spans
+    from ingest.read.polled_series import parse_spans
 
-    spans = {source.path: parse_spans(source.context.options.get(SPANS, "")) for source in sources}
+    spans = {source.path: parse_spans(source.context.options[SPANS]) for source in in_two_forms}
     fine: dict[tuple[str, str], list[Span]] = defaultdict(list)
-    known: dict[tuple[str, str, bool], list[tuple[Path, Span]]] = defaultdict(list)
-    for source in sources:
-        run, again = source.context.series.run, Counter[Path]()
+    for source in in_two_forms:
         for span in spans[source.path]:
             if span.native:
-                fine[run, span.series].append(span)
-            if span.series.startswith(OF_FILE):
-                continue
-            before = known[run, span.series, span.native]
-            again.update({path for path, other in before if path != source.path and _overlap(span, other)})
-            before.append((source.path, span))
-        for path, several in again.items():
-            sentence = TWICE.format(counted(several, "series", "series"), path.name)
-            caveats.append(Caveat("counted-twice", str(source.path), sentence, "give files whose times do not overlap"))
+                fine[source.context.series.run, span.series].append(span)
     kept = []
     for source in sources:
-        run, own = source.context.series.run, [span for span in spans[source.path] if not span.native]
+        of_file = spans.get(source.path, [])
+        run, own = source.context.series.run, [span for span in of_file if not span.native]
         others = {other.text: other for span in own for other in fine[run, span.series] if _overlap(span, other)}
         covered = [any(_within(span, other) for other in fine[run, span.series]) for span in own]
-        if own and len(own) == len(spans[source.path]) and all(covered):
+        if own and len(own) == len(of_file) and all(covered):
             skipped.append(Skipped(source.path, SHADOWED, FINER))
         elif others:
             caveats.append(Caveat("two-forms", str(source.path), FINER, "give one form alone to see it"))

@@ -43,6 +43,7 @@ from ingest.read.context import OWN_STAMPS, SHADOWING, SPANS, Context, TimeZero
 from ingest.read.described.description import HistogramDescription
 from ingest.read.formats import AGAIN, ROW_LABELS, Reader
 from ingest.read.missing import REJECTED
+from ingest.read.polled_series import name_of, parse_spans, spans_of
 from ingest.read.sources import Around, Source
 from ingest.read.text import CUT_OFF, TABLE_ENDINGS, decimal_of, name_without, whole_blocks
 
@@ -671,55 +672,12 @@ def _short(value: Any) -> str:
 # One series in two forms, as classic and native histograms of Prometheus: files of their own, in bins of two kinds.
 
 
-OF_FILE = "~"
-
-
-class Span(NamedTuple):
-    """When a file holds a series, without offset, and whether as native histograms: classic ones alone have an open bin."""
-
-    native: bool
-    start_ns: int
-    end_ns: int
-    series: str
-
-    @property
-    def text(self) -> str:
-        """Return it as a line."""
-        return f"{self.native:d} {self.start_ns} {self.end_ns} {self.series}"
-
-
-def parse_spans(text: str) -> list[Span]:
-    """Return the spans of lines."""
-    words = (line.split(" ", 3) for line in text.splitlines())
-    return [Span(native == "1", int(start), int(end), series) for native, start, end, series in words]
-
-
-def spans_of(parts: Iterable[Intervals[Series]], context: Context) -> str:
-    """Return the spans of the series of a file, a line each."""
-    spans = (
-        Span(not part.layout.open_ended, start, end, _name_of(series, context))
-        for part in parts
-        for series, start, end in part.reach()
-    )
-    return "\n".join(span.text for span in spans)
-
-
-def _name_of(series: Series, context: Context) -> str:
-    """Return what a series is called in any file: without the segment, and the process where that is only the name of its file.
-
-    What is named by its file alone (OF_FILE) may be another in another file.
-    """
-    if series.process == context.series.process:
-        return OF_FILE + repr(series.replaced(segment=0, process=""))
-    return repr(series.replaced(segment=0))
-
-
 def _not_shadowed(part: Intervals[Series], context: Context) -> Intervals[Series]:
     """Return the rows without those that another file holds in the other form."""
     shadowing = parse_spans(context.options.get(SHADOWING, ""))
     codes: dict[str, list[int]] = {}  # segments of a series have the same name
     for code, series in enumerate(part.table) if shadowing else ():
-        codes.setdefault(_name_of(series, context), []).append(code)
+        codes.setdefault(name_of(series, context), []).append(code)
     left = np.ones(len(part), np.bool_)
     for span in shadowing:
         start_ns, end_ns = (edge + context.offset_ns for edge in (span.start_ns, span.end_ns))
@@ -741,11 +699,11 @@ def polled(
     *,
     grows: str = AGAIN,
     accepts: Callable[[Path, bytes], bool] | None = None,
-    in_two_forms: bool = False,
+    names_series: bool = False,
 ) -> Reader:
     """Return the reader of a format whose histograms `fill` takes of a file; `none` is why one without any is refused.
 
-    `in_two_forms`: a tool may give the same series in bins of two kinds, as files of their own.
+    With `names_series` two files may hold the same series: each keeps which, and from when to when.
     """
 
     def filled(path: Path, context: Context) -> Polls:
@@ -763,7 +721,7 @@ def polled(
         start = min(int(part.start_ns.min()) for part in filled_parts)
         widths = np.concatenate([part.end_ns - part.start_ns for part in filled_parts])
         zero = around.zero(path, TimeZero(start, OWN_STAMPS), lambda: 0, absolute=True)
-        if in_two_forms:
+        if names_series:
             context = replace(context, options={**context.options, SPANS: spans_of(filled_parts, context)})
         return Source(path, format_name, replace(context, zero=zero), int(np.median(widths)), str(filled_parts[0].layout))
 

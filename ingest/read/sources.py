@@ -14,7 +14,7 @@ from ingest.core.labels import CLIENT, Series, layer_of
 from ingest.core.units import MOST_NS
 from ingest.core.values import Value, at_least, one_of
 from ingest.read.account import Account
-from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context, TimeZero
+from ingest.read.context import EXPECTED, INTENDED, RATE, SPANS, TSC_HZ, Context, TimeZero
 from ingest.read.fio.join import Documents
 from ingest.read.format_names import AVERAGED, HIST, RAW
 from ingest.read.text import changed_ns, is_plain, last_line_end
@@ -289,9 +289,22 @@ class Found(Value):
             from ingest.core.stated import Counted, disagreements  # most calls find the logs of all jobs
 
             without_log = list(disagreements([Counted({}, self.stated)]))
-        if len(set(self.kinds.values())) < 2:  # all jobs have the same
-            return (*self.missing, *without_log)
-        return (*self.missing, *without_log, *without_kind(held for _, held in self.kinds_held()))
+        if len(set(self.kinds.values())) > 1:  # else all jobs have the same
+            without_log += without_kind(held for _, held in self.kinds_held())
+        return (*self.missing, *without_log, *self._at_same_times())
+
+    def _at_same_times(self) -> Iterator[Missing]:
+        """Yield what files of polls of one run hold at the same times."""
+        by_run: dict[str, list[Source]] = {}
+        for source in self.sources:
+            if SPANS in source.context.options:
+                by_run.setdefault(source.context.series.run, []).append(source)
+        if any(len(of_run) > 1 for of_run in by_run.values()):
+            from ingest.core.stated import at_same_times  # most calls meet no polls
+            from ingest.read.polled_series import told_to_others
+
+            for run, of_run in by_run.items():
+                yield from at_same_times(run, (told_to_others(source.path, source.context) for source in of_run))
 
     def of_all(self) -> tuple[Caveat, ...]:
         """Return what the numbers lack or guess as a whole, and what no source can hold, without the refused files, each once."""

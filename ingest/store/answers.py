@@ -46,7 +46,7 @@ from ingest.store.coverage import (
     sentences,
     since_in,
 )
-from ingest.store.lifecycle import AS_LOADED, FORCED, STEP_TOLD, grid_of, layout_shown, unfinished
+from ingest.store.lifecycle import AS_LOADED, FORCED, STEP_TOLD, grid_of, layout_shown, step_in, unfinished
 from ingest.store.live import NOTHING_FINAL, provisional
 from ingest.store.records import (
     CLUSTER,
@@ -93,14 +93,20 @@ class Catalogue:
         """Return how wide the rows of a run's sources are."""
         return row_widths(run, self.accounts.get(run, ()))
 
-    def grain(self, record: RunRecord, step_ns: int) -> int:
+    def stored_ns(self, record: RunRecord, key: AnswerKey) -> int:
+        """Return the width in ns of the widest windows in which the series of a run that a question selects are stored."""
+        if not any(stored.step_ns for stored in self.latencies(record.run)):
+            return record.step_ns
+        return max((step_in(record, stored.step_ns) for stored in self.of(record.run, key)), default=record.step_ns)
+
+    def grain(self, record: RunRecord, step_ns: int, key: AnswerKey) -> int:
         """Return the width in ns of the windows that a range of a run is made of at a multiple of the stored step (0: all of it).
 
-        They are those that its rows suggest, as of files, whichever of its loads was the first; the stored ones where that was
-        told a step.
+        They are those that its rows suggest, as of files, whichever of its loads was the first; the stored ones where these are
+        wider, or were told.
         """
         widths = () if STEP_TOLD in record.parameters else self.widths(record.run)
-        return max(record.step_ns, grain_of(widths, step_ns) if widths else 0)
+        return max(self.stored_ns(record, key), grain_of(widths, step_ns) if widths else 0)
 
     def all_of(self, run: str) -> list[StoredSeries]:
         """Return all series of a run."""
@@ -119,6 +125,7 @@ class Catalogue:
 class Plan:
     """The data that answers for one run: rollups of a scope and step, or the documents of some series.
 
+    Documents are read in windows of the record's step: of the widest that any member is stored in.
     `members` are the series that are asked for, `everything` all of the run, `labels` those that the question looks at.
     `constant` are labels that all series of the run have alike: rollups do not bear them, and stand for them all the same.
     Of the sources in `since` documents count from these generations on.
@@ -207,7 +214,7 @@ def _merged(
             for part in _windows(holdings, plan, key, step):
                 total.add(merged([coarsened(part, step)]) if step else part)
             sums.parts += total.parts()
-    grains = {record.run: catalogue.grain(record, step) for record in chosen}
+    grains = {record.run: catalogue.grain(record, step, key) for record in chosen}
     if not step and question.in_part:
         spans = ((name, grains[name[0]], span) for name, span in ranges(sums.parts).items())
         sums.windows = {name: (low // grain * grain, -(-high // grain) * grain) for name, grain, (low, high) in spans}
@@ -289,9 +296,10 @@ def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Que
     check_asked(chosen, question.where)
     catalogue = holdings.catalogue(chosen)
     for record in chosen:
-        begin, end = range_in(question, record.run, record.start_ns, record.step_ns)
+        stored = replace(record, step_ns=catalogue.stored_ns(record, key))
+        begin, end = range_in(question, record.run, record.start_ns, stored.step_ns)
         members, everything = catalogue.of(record.run, key), catalogue.all_of(record.run)
-        plan = Plan(record, None, begin, end, members=members, everything=everything, since=catalogue.since(record.run))
+        plan = Plan(stored, None, begin, end, members=members, everything=everything, since=catalogue.since(record.run))
         yield from ordered(holdings.sorted_windows(plan, key, question.by))
 
 
@@ -338,7 +346,7 @@ def step_of(catalogue: Catalogue, question: Question, key: AnswerKey) -> int:
         return 0
     if question.step == AUTO:
         return auto_step_of(catalogue, question, key)
-    stored = int(np.lcm.reduce([record.step_ns for record in catalogue.records]))
+    stored = int(np.lcm.reduce([catalogue.stored_ns(record, key) for record in catalogue.records]))
     step = int(question.step)
     if step % stored:
         raise UsageError(f"a step of {format_duration(step)} is not a multiple of the stored step {format_duration(stored)}")
@@ -347,14 +355,14 @@ def step_of(catalogue: Catalogue, question: Question, key: AnswerKey) -> int:
 
 def auto_step_of(catalogue: Catalogue, question: Question, key: AnswerKey) -> int:
     """Return the step in ns that makes about 150 windows of the selected series within the range."""
-    stored = max(catalogue.grain(record, 0) for record in catalogue.records)
+    stored = max(catalogue.grain(record, 0, key) for record in catalogue.records)
     labels = {record.run: record.labels for record in catalogue.records}
     widths = [each for record in catalogue.records for each in catalogue.widths(record.run)]
     stored = base_of(stored, widths_asked(widths, replace(question, step=AUTO), labels)) if widths else stored
     of_run = ((record, time_range_of(catalogue.of(record.run, key))) for record in catalogue.records)
     reach = {record.run: (record, span) for record, span in of_run if span is not None}
     bounds = {
-        run: range_in(question, run, record.start_ns, catalogue.grain(record, stored)) for run, (record, _) in reach.items()
+        run: range_in(question, run, record.start_ns, catalogue.grain(record, stored, key)) for run, (record, _) in reach.items()
     }
     span = auto_span({run: extent for run, (_, extent) in reach.items()}, bounds, stored)
     return auto_step(*span, stored, question.windows)
@@ -364,7 +372,7 @@ def _plans(
     holdings: Holdings, catalogue: Catalogue, record: RunRecord, question: Question, key: AnswerKey, step: int, *, rollups: bool
 ) -> Iterator[Plan]:
     """Yield how a run is answered: by its rollups in one go, else by the documents of one share of its series after another."""
-    begin, end = range_in(question, record.run, record.start_ns, catalogue.grain(record, step))
+    begin, end = range_in(question, record.run, record.start_ns, catalogue.grain(record, step, key))
     everything, members = catalogue.all_of(record.run), catalogue.of(record.run, key)
     constant = alike(everything, ROLLUP_LABELS) if record.state == COMPLETE else {}
     asked = {*question.by, *question.where} - set(record.labels) - constant.keys()
@@ -372,11 +380,13 @@ def _plans(
     loading = being_read(record, catalogue.accounts.get(record.run, ()))  # beside a watch: rollups may be of what it read before
     counting = catalogue.since(record.run)
     final = None if loading else _final_until(record, step, begin, end)
-    by_rollups = rollups and asked <= ROLLUP_LABELS and (record.state == COMPLETE or final is not None)
+    fit = not any(edge % record.step_ns for edge in (step, begin or 0, end or 0))
+    by_rollups = rollups and fit and asked <= ROLLUP_LABELS and (record.state == COMPLETE or final is not None)
     if not by_rollups or final is not None:
         since = final if by_rollups else begin
+        stored = replace(record, step_ns=catalogue.stored_ns(record, key))
         for share in holdings.shares(members, key) if since is None or end is None or since < end else ():
-            yield Plan(record, None, since, end, members=share, everything=everything, labels=looked_at, since=counting)
+            yield Plan(stored, None, since, end, members=share, everything=everything, labels=looked_at, since=counting)
     if not by_rollups:
         return
     end = final if final is not None else end
@@ -385,7 +395,6 @@ def _plans(
         for kept in rollup_steps(record.step_ns)
         if (kept == WHOLE_RUN and step == 0 and begin is None and end is None)
         or (kept and step % kept == 0 and (begin or 0) % kept == 0 and (end or 0) % kept == 0)
-        or (kept == record.step_ns)
     ]
     scope = HOST if "host" in question.by or "host" in question.where else CLUSTER
     yield Plan(record, WHOLE_RUN if WHOLE_RUN in fits else max(fits), begin, end, scope, members, everything, looked_at, constant)

@@ -9,7 +9,6 @@ from ingest.core.coverage import (
     ANY_TIME,
     KINDS,
     OF_LOG,
-    STRETCHES,
     WIDTHS,
     Caveat,
     KindsRecorded,
@@ -20,7 +19,7 @@ from ingest.core.coverage import (
 )
 from ingest.core.errors import StoreError, UsageError, counted, listed, plural
 from ingest.core.intervals import Bool, Intervals
-from ingest.core.stated import in_both, stored_disagreements
+from ingest.core.stated import shown_together
 from ingest.query.coverage import Lack, cut_at, missing_from, of_kinds, stored_entries
 from ingest.query.question import Question, range_in
 from ingest.store.records import CLUSTER, SINCE, WATCHED, WHOLE_RUN, RunRecord
@@ -68,13 +67,14 @@ def missing_in(records: Iterable[RunRecord], accounts: Mapping[str, Iterable[Acc
 def known_together(run: str, accounts: Sequence[Account]) -> list[Missing]:
     """Return what the accounts of all sources of a run show together, and none of them alone.
 
-    That is what its jobs lack of the kinds of others, and what they hold fewer or more samples of than their tools state.
+    That is what its jobs lack of the kinds of others, what they hold fewer or more samples of than their tools state, and what
+    two of its files hold.
     """
     held = [plain for account in accounts for plain in account.get(KINDS, {}).values()]
     entries: list[Missing] = []
     if len({tuple(plain["kinds"]) for plain in held}) > 1:  # else all jobs have the same
         entries = without_kind(KindsRecorded.from_dict(run, plain) for plain in held)
-    return [*entries, *stored_disagreements(run, accounts)]
+    return [*entries, *shown_together(run, accounts)]
 
 
 def row_widths(run: str, accounts: Iterable[Account]) -> list[RowWidth]:
@@ -127,8 +127,7 @@ def brings(identities: Iterable[str], accounts: Iterable[Account]) -> bool:
 def caveats_in(accounts: Mapping[str, Iterable[Account]], runs: Iterable[str]) -> tuple[Caveat, ...]:
     """Return the caveats of runs, each once."""
     caveats = [caveat for run in runs for account in accounts.get(run, ()) for caveat in account.get("caveats", {}).values()]
-    both = (entry for run in runs for entry in in_both(account.get(STRETCHES, {}).values() for account in accounts.get(run, ())))
-    return tuple(dict.fromkeys((*map(Caveat.from_dict, caveats), *both)))
+    return tuple(dict.fromkeys(map(Caveat.from_dict, caveats)))
 
 
 def complete_rollups(windows: Intervals[RollupKey], step_ns: int, missing: tuple[Lack, ...]) -> Bool:

@@ -126,6 +126,11 @@ NOT_OF_READING = (COARSENED, COARSENING, BINS, BINS_COARSENING, STEP_TOLD)
 AS_LOADED = "as loaded"
 
 
+def step_in(record: RunRecord, step_ns: int) -> int:
+    """Return how wide the windows of a source of a run are that keeps `step_ns` (0: none) as its own: coarsened all are alike."""
+    return record.step_ns if COARSENED in record.parameters or not step_ns else step_ns
+
+
 @dataclass(frozen=True, slots=True)
 class Coarsened:
     """A coarsening that is done: the step of the run before and now in ns, and how many documents it had and has."""

@@ -21,6 +21,7 @@ Spans = Mapping[Series, tuple[int, int]]
 
 LOADING, COMPLETE, WATCHED, DELETING = "loading", "complete", "watched", "deleting"
 UNKNOWN_ZERO = "unknown"
+STEP = "step_ns"  # in the account of a source whose windows are narrower than those of its run: how wide they are
 SINCE = "since"  # in the account of a source that is being read: from which generation on its documents count
 HOST, CLUSTER = "host", "cluster"
 WHOLE_RUN = 0
@@ -47,7 +48,8 @@ def overview_step(step_ns: int) -> int:
 class StoredSeries:
     """A series with its number, its layout, whether it has exact values, and from when to when it reaches (if known).
 
-    Its documents are those of the generations from `since` on: what its source was before is no part of it any more.
+    Its documents are those of the generations from `since` on: what its source was before is no part of it any more. Their
+    windows are of `step_ns`, 0 where that is the step of the run.
     """
 
     number: int
@@ -57,6 +59,7 @@ class StoredSeries:
     first_ns: int | None = None
     last_ns: int | None = None
     since: int = 0
+    step_ns: int = 0
 
     @property
     def weighted(self) -> bool:
@@ -113,6 +116,11 @@ class SourceRecord:
     state: str = LOADING
     generation: int = 1
     account: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def step_ns(self) -> int:
+        """Return how wide its windows are in ns, 0 as wide as those of its run."""
+        return int(self.account.get(STEP, 0))
 
 
 def stored_samples(source: SourceRecord) -> int:

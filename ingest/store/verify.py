@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ingest.core.errors import listed, plural
 from ingest.core.grid import SECOND
 from ingest.core.labels import CORRECTED, OFFSET, bare_kind
-from ingest.store.lifecycle import unfinished
+from ingest.store.lifecycle import step_in, unfinished
 from ingest.store.records import COMPLETE, DELETING, SINCE, WATCHED, RunRecord, SourceRecord, stored_samples
 
 FILE, NO_RUN, NO_SOURCE, NO_SERIES = "file", "no run", "no source", "no series"
@@ -287,7 +287,7 @@ class Verifier(ABC):
     def _is_sound(self, reading: Reading, layouts: set[str]) -> bool:
         """Return whether the samples of a reading count; `layouts` are those of its series so far."""
         record, source = self.runs[reading.run], self.sources[reading.run, reading.source]
-        if reading.step_ns not in (None, SECOND if reading.kind == OFFSET else record.step_ns):
+        if reading.step_ns not in (None, SECOND if reading.kind == OFFSET else step_in(record, source.step_ns)):
             text = f"{reading.words}, step {(reading.step_ns or 0) // 10**6} ms"
             self.found.found(STEPS, record.run, reading.documents, text)
             self.steps.add(record.run)

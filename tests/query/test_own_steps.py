@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ingest.cli import run as command
 from ingest.core.errors import TailboardError, UsageError
+from ingest.core.grid import stored_step
 from ingest.core.quantiles import parse_percentiles
 from ingest.core.units import Instant
 from ingest.load.load import load
@@ -23,6 +26,7 @@ from ingest.query.question import Question
 from ingest.query.table import Table
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
+from ingest.store.lifecycle import CoarserBins
 from ingest.view.text import csv_lines
 from tests.effort import figure
 from tests.oracles import hdr, logs
@@ -73,7 +77,7 @@ def answered(origin: Any, question: Question) -> list[str] | str:
 
 def compared(origin: Any, question: Question) -> Iterator[Table]:
     """Yield how one host, or process, compares with all of them: over the whole range, bounds from the windows of a question."""
-    if question.by and question.step != "all":
+    if question.by and not question.where and question.step != "all":
         sides = {label: replace(question, by=(), where=where) for label, where in (("one", {question.by[0]: "h1"}), ("all", {}))}
         whole = {label: origin.answer(replace(side, step="all")) for label, side in sides.items()}
         windows = {label: (origin.answer(side),) for label, side in sides.items()}
@@ -161,39 +165,49 @@ def test_a_load_that_is_told_a_step_names_the_source_that_is_too_wide(pair: tupl
     assert not table.columns["complete"][table.columns["host"] == "h2"].any()
 
 
-@pytest.mark.parametrize("ground", ["sqlite", "double"])
-def test_a_load_says_where_its_rows_are_finer_than_the_windows_of_its_run(
-    pair: tuple[Path, Path], tmp_path: Path, ground: str
-) -> None:
-    """The windows of a run are those that its first load suggests; nobody learns by a refused question that detail has gone."""
-    said = (
-        "run r has windows of 5s since its first load, and rows of 1s are added up to them: to ask for a finer step, load all its "
-        "files again with --replace and --step"
-    )
+@pytest.mark.parametrize("ground", ["sqlite", pytest.param("double", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("how", ["alone", "added up", "coarsened", "read again", "wider bins", "watched"])
+def test_r2_a_log_keeps_its_own_windows_in_a_run_of_wider_ones(tmp_path: Path, ground: str, how: str) -> None:
+    """The first log of the run was wide. What is asked of a finer one is answered as from files, and `runs check` finds nothing."""
+    wide = fio(tmp_path / "wide", "h2", 10_000, 3)
+    fine, more = (fio(tmp_path / "logs", host, 1000, 30) for host in ("h1", "h3"))
+    options = LoadOptions(read=OPTIONS, jobs=1, add_up=("job",) if how == "added up" else ())
+    asked = [Question(step=step, where={"host": "h[13]"}, by=by) for step in (SECOND, 5 * SECOND) for by in ((), ("host",))]
     with grounds(ground, tmp_path) as there:
-        told = []
-        for path in (pair[1], pair[0], pair[1]):
+        for paths in ([wide], [fine, more])[: 1 if how == "watched" else 2]:
             with open_store(there.url, write=True) as store:
-                told.append(
-                    [text for text in load([path], store, LoadOptions(read=OPTIONS, jobs=1)).caveats if "windows of" in text]
-                )
-        assert told == [[], [said], []]
+                load(paths, store, options)
+        if how == "watched":
+            words = ("--run", "r", "--t0", "2023-11-14T22:13:20Z", "--interval", "50ms", "--until-idle", "200ms")
+            assert command(["watch", str(fine.parent), *words, "--store", there.url]) == 0
         with open_store(there.url, write=True) as store:
-            again = LoadOptions(read=OPTIONS, replace=True, step_ns=SECOND, force=True, jobs=1)
-            assert not any("windows of" in text for text in load(pair, store, again).caveats)
+            if how == "coarsened":
+                store.coarsen("r", 30 * SECOND)
+                asked = [replace(question, step=30 * SECOND) for question in asked]
+            if how == "wider bins":
+                store.widen("r", CoarserBins(coarseness=1))
+            if how == "read again":
+                fine.write_text(fine.read_text() + logs.text([(31_000, 0, {40: 7})], 232))
+                load([fine], store, options)
+        files = Files([wide, fine, more], OPTIONS, jobs=1)
         with open_store(there.url) as store:
-            assert store.answer(Question(step=SECOND, where={"host": "h1"})).samples == 3000
+            for question in asked:
+                told = answered(store, question)
+                assert told == answered(files, question) if how != "wider bins" else not isinstance(told, str)
+            assert answered(store, Question(by=("host",), step=30 * SECOND)) == answered(
+                files, Question(by=("host",), step=30 * SECOND)
+            )
+            assert not store.verify(lambda _: True).faults
 
 
 WIDTHS = (100, 1000, 1000, 2500, 10_000)
 
 
-def made(folder: Path, rng: random.Random) -> tuple[list[Path], str]:
-    """Write two to four logs of one tool, which last about as long, and return the label that tells them apart."""
+def made(folder: Path, rng: random.Random) -> tuple[list[Path], str, dict[str, int]]:
+    """Write two to four logs of one tool that last about as long; return the label that tells them apart, rows' ms by its values."""
     maker, label = rng.choice(((fio, "host"), (hlog, "process")))
-    widths = [rng.choice(WIDTHS) for _ in range(rng.randint(2, 4))]
-    many = enumerate(widths)
-    return [maker(folder, f"h{number}", width, rng.randint(20_000, 40_000) // width + 2, rng) for number, width in many], label
+    widths = {f"h{number}": rng.choice(WIDTHS) for number in range(rng.randint(2, 4))}
+    return [maker(folder, name, ms, rng.randint(20_000, 40_000) // ms + 2, rng) for name, ms in widths.items()], label, widths
 
 
 def parts_of(rng: random.Random, paths: Sequence[Path]) -> Iterator[list[Path]]:
@@ -214,6 +228,12 @@ def questions(rng: random.Random, label: str) -> Iterator[Question]:
         yield Question(by=by, where=where, step=step, begin=begin, end=end, force=force)
 
 
+def stored_ns(widths: Mapping[str, int], run_ns: int, where: Mapping[str, str]) -> int:
+    """Return how wide the widest windows are in which the logs that are asked for are stored, in a run of some step."""
+    [asked] = where.values() or ["h*"]
+    return max(min(stored_step(ms * 10**6), run_ns) for name, ms in widths.items() if fnmatch(name, asked))
+
+
 @pytest.mark.slow
 def test_files_and_stores_give_the_same_rows_however_they_were_loaded(tmp_path: Path) -> None:
     """A run is stored at the step that its first load suggests.
@@ -224,17 +244,18 @@ def test_files_and_stores_give_the_same_rows_however_they_were_loaded(tmp_path: 
     with grounds("sqlite", tmp_path) as sqlite, grounds("double", tmp_path) as double:
         for seed in range(turns):
             rng = random.Random(seed)
-            paths, label = made(tmp_path / f"logs {seed}", rng)
+            paths, label, widths = made(tmp_path / f"logs {seed}", rng)
             files = Files(paths, OPTIONS, jobs=1)
             for url in (sqlite.url, double.url):
                 loaded(url, list(parts_of(rng, paths)))
                 with open_store(url) as store:
                     [record] = store.runs()
                     for question in questions(rng, label):
-                        wider = record.step_ns > files.stored["r"]
-                        if wider and (question.step == "auto" or question.begin or question.end):
+                        own = stored_ns(widths, record.step_ns, question.where)
+                        if own > files.stored["r"] and (question.step == "auto" or question.begin or question.end):
                             continue
-                        if isinstance(question.step, int) and question.step % record.step_ns:
+                        if isinstance(question.step, int) and question.step % own:
+                            assert answered(store, question) == "UsageError"
                             continue
                         if answered(store, question) != answered(files, question):
                             found.append((seed, url, question))

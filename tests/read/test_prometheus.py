@@ -284,8 +284,58 @@ def test_a_series_that_goes_on_in_another_file_is_one_series_in_two_sources(
             tables.append(told.out)
             notes.append("late.json: it holds 1 series of early.json at the same times" in told.err.replace("\n", " "))
     assert len(set(tables)) == 1
-    assert sum(int(line.split(",")[4]) for line in tables[0].splitlines()[1:]) == 2 * SAMPLES
-    assert notes[:3] == [twice] * 3
+    rows = [line.split(",") for line in tables[0].splitlines()]
+    whole = [row[rows[0].index("complete")] == "true" for row in rows[1:]]
+    assert sum(int(row[4]) for row in rows[1:]) == 2 * SAMPLES and whole.count(False) == (1 if twice else 0)
+    assert notes == [twice] * 4
+
+
+def otlp(first: int, host: str) -> str:
+    """Delta histograms of a minute each, as the Collector's file exporter writes them."""
+    points = [
+        {
+            "startTimeUnixNano": str((first + 60 * n) * 10**9),
+            "timeUnixNano": str((first + 60 * n + 60) * 10**9),
+            "count": "3",
+            "explicitBounds": [1, 2],
+            "bucketCounts": ["1", "2", "0"],
+        }
+        for n in range(4)
+    ]
+    metric = {"name": "rpc.duration", "unit": "ms", "histogram": {"aggregationTemporality": 1, "dataPoints": points}}
+    names = {"host.name": host, "service.instance.id": "1"}
+    resource = {"attributes": [{"key": key, "value": {"stringValue": value}} for key, value in names.items()]}
+    return json.dumps({"resourceMetrics": [{"resource": resource, "scopeMetrics": [{"metrics": [metric]}]}]}) + "\n"
+
+
+@pytest.mark.parametrize("second", [120, 240])
+@pytest.mark.parametrize("form", ["prometheus", "otlp", "classic, then native"])
+def test_n6_what_two_files_of_polls_hold_is_complete_nowhere_and_the_same_in_parts(
+    form: str, second: int, tmp_path: Path, capsys
+) -> None:
+    """The rows of the series that both hold, in the minutes of both, and no others; `check` cannot tell."""
+    folder, start = tmp_path / "both", 1_764_322_680
+    folder.mkdir()
+    for name, first in (("early", start), ("late", start + second)):
+        one = [otlp(first, host) for host in (("h1", "h2") if name == "early" else ("h1",))]
+        more = [{"instance": host} for host in (("h1", "h2") if name == "early" else ("h1",))]
+        polls = native if name == "late" and "native" in form else classic
+        text = "".join(one) if form == "otlp" else answer_of(*(polls(COUNTS, labels, first=first) for labels in more))
+        (folder / f"{name}.json").write_text(text)
+    parts, whole = (f"sqlite:{tmp_path / name}.db" for name in ("parts", "whole"))
+    for name in ("late", "early"):
+        assert command(["load", str(folder / f"{name}.json"), "--run", "r", "--store", parts]) == 0
+    assert command(["load", str(folder), "--run", "r", "--store", whole]) == 0
+    shared, told = ((2 if form == "otlp" else 1) if second == 120 else 0), []
+    for source in (str(folder), whole, parts)[2 if "native" in form else 0 :]:
+        capsys.readouterr()
+        command(["percentiles", source, "--step", "1m", "--by", "host", "--format", "csv"])
+        told.append(capsys.readouterr().out)
+        rows = [line.split(",") for line in told[-1].splitlines()]
+        host, complete = rows[0].index("host"), rows[0].index("complete")
+        assert [row[host] for row in rows[1:] if row[complete] == "false"] == ["h1"] * shared
+        assert command(["check", source, "--sla", "p50<60s", "--window", "1m"]) == (5 if shared else 0)
+    assert len(set(told)) == 1
 
 
 def test_two_forms_in_one_answer_are_counted_once(tmp_path: Path) -> None:

@@ -138,6 +138,7 @@ def doubled(answers: list[Answer]) -> list[int]:
     said = [[caveat.sentence for caveat in answer.caveats if caveat.code == "in-two-files"] for answer in answers]
     numbers = [[int(text.split()[1].replace(",", "")) for text in sentences] for sentences in said]
     assert all(of_one == numbers[0] for of_one in numbers)
+    assert all(percentiles(answer, Wanted(())).columns["complete"].all() == (not numbers[0]) for answer in answers)
     return numbers[0]
 
 

@@ -24,7 +24,7 @@ from ingest.live.watch.files import Fate, Place, Seen, scanned
 from ingest.live.watch.state import Key, Watching
 from ingest.live.watch.tail import Tail
 from ingest.load.load import NO_CLOCK, LoadAccount, load_found, no_room
-from ingest.load.plan import digest_of, grown, record_of
+from ingest.load.plan import digest_of, grown, in_own_windows, record_of
 from ingest.read.copies import two_of_one
 from ingest.read.sources import Found, Source
 from ingest.store import Store
@@ -176,7 +176,8 @@ def _own_record(
             _refused(watching, source, seen, "another watch reads a source of these labels: use --host")
             return None
         generation = stored.generation + 1
-    return SourceRecord(run.run, source.identity, as_text(source.path), 0, watching.digest, generation=generation)
+    record = SourceRecord(run.run, source.identity, as_text(source.path), 0, watching.digest, generation=generation)
+    return in_own_windows(record, [source], run, stored)
 
 
 def _refused(watching: Watching, source: Source, seen: Seen, reason: str) -> None:

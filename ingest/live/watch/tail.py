@@ -34,8 +34,9 @@ from ingest.read.placement import in_their_layer
 from ingest.read.schedule import with_corrected
 from ingest.read.sources import Source
 from ingest.read.text import HEAD_SIZE, LONGEST_LINE, last_line_end
+from ingest.store.lifecycle import step_in
 from ingest.store.live import Checkpoint, News
-from ingest.store.records import RunRecord, SourceRecord
+from ingest.store.records import STEP, RunRecord, SourceRecord
 
 # Readers of files that grow: whole lines of the new bytes are read, the rest waits for the next cycle.
 #
@@ -241,6 +242,10 @@ class Tail:
     _segments: Segments = field(default_factory=Segments)
     _seen: Seen | None = None
 
+    def __post_init__(self) -> None:
+        """Let its windows be of its own width, where that is not the run's."""
+        self.run = replace(self.run, step_ns=step_in(self.run, self.record.step_ns))
+
     @classmethod
     def left(cls, run: RunRecord, record: SourceRecord, checkpoint: Checkpoint) -> Self:
         """Return a tail as another process has left it; it reads on once it is attached to its source."""
@@ -387,7 +392,8 @@ class Tail:
     def kept(self, *notes: str) -> dict[str, Any]:
         """Return the account that the record of its source keeps, with further notes: of what a load keeps, too."""
         widths = {"1": row_width(self.source).to_dict()} if self.source is not None else self.record.account.get(WIDTHS, {})
-        return {**self.account.as_dict(), "notes": [*self.account.notes, *notes], WIDTHS: widths}
+        own = {STEP: self.record.step_ns} if self.record.step_ns else {}
+        return {**self.account.as_dict(), **own, "notes": [*self.account.notes, *notes], WIDTHS: widths}
 
     def _state_of(self) -> dict[str, Any]:
         known = self.known

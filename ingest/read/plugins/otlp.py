@@ -269,4 +269,4 @@ def _explicit(point: Mapping[str, Any], unit_ns: int, _: Mapping[str, str] | Non
     return *between_edges(ends, counts, is_open=True), counts
 
 
-READER = polled(OTLP, read, NOTHING)
+READER = polled(OTLP, read, NOTHING, names_series=True)

@@ -326,4 +326,4 @@ def _scale(left: float, right: float) -> int | None:
     return round(scale)
 
 
-READER = polled(PROMETHEUS, read, NOTHING, accepts=looks_like_prometheus, in_two_forms=True)
+READER = polled(PROMETHEUS, read, NOTHING, accepts=looks_like_prometheus, names_series=True)

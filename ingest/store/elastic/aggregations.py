@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +17,8 @@ from ingest.store.answers import Plan
 from ingest.store.elastic.client import Connection
 from ingest.store.elastic.documents import MS, PATHS, search, series_of
 from ingest.store.elastic.templates import Names
-from ingest.store.records import StoredSeries
+from ingest.store.lifecycle import step_in
+from ingest.store.records import RunRecord, StoredSeries
 
 # Clauses of queries: by a run's rollups, by the values of a field, by time.
 
@@ -36,9 +37,14 @@ def rollups_of(run: str, scope: str, step_ns: int) -> list[dict[str, Any]]:
     return [{"term": {"run.id": run}}, {"term": {"rollup.scope": scope}}, {"term": {"rollup.step_ms": step_ns // MS}}]
 
 
-def at_step(step_ns: int) -> dict[str, Any]:
-    """Return the filter for windows of one width: while a run is coarsened its documents are there in two."""
-    return {"term": {"interval.step_ms": step_ns // MS}}
+def at_steps(record: RunRecord, stored: Iterable[StoredSeries] = ()) -> dict[str, Any]:
+    """Return the filter for windows of the widths that some series of a run are stored in, without any those of the run.
+
+    While a run is coarsened its documents are there in two.
+    """
+    own = {step_in(record, member.step_ns) for member in stored if member.series.kind != OFFSET}
+    steps = sorted(step // MS for step in own or {record.step_ns})
+    return {"term": {"interval.step_ms": steps[0]}} if len(steps) == 1 else {"terms": {"interval.step_ms": steps}}
 
 
 def one_of(field: str, values: Sequence[str]) -> dict[str, Any]:
@@ -267,13 +273,13 @@ class Cell(NamedTuple):
 Tallies = dict[Cell, int]
 
 
-def totals_of(connection: Connection, names: Names, run: str, step_ns: int) -> Tallies:
+def totals_of(connection: Connection, names: Names, run: str, at_step: Json) -> Tallies:
     """Return the completions in a run's documents of latencies at a step, by series and layout. The index is refreshed first."""
     index = names.all("intervals")
     connection.refresh(index)
     sources: list[dict[str, Any]] = [{label: label_source(label)} for label in PATHS]
     sources += [{"segment": {"terms": {"field": "segment"}}}, {"layout": {"terms": {"field": "latency.layout"}}}]
-    query = {"bool": {"filter": [{"term": {"run.id": run}}, at_step(step_ns), LATENCIES]}}
+    query = {"bool": {"filter": [{"term": {"run.id": run}}, at_step, LATENCIES]}}
     cells = {"size": SERIES_A_PAGE, "sources": sources}
     tallies: Tallies = {}
     for page in paged(connection, index, query, cells, {"count": {"sum": {"field": COUNTS[0]}}}):

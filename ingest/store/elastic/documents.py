@@ -48,6 +48,7 @@ from ingest.core.schema import indices
 from ingest.http import Answer
 from ingest.store.elastic.client import CLOSED, Connection, Decode, Refusal, closed_in
 from ingest.store.elastic.templates import Names, series_digest, window_ids
+from ingest.store.lifecycle import step_in
 from ingest.store.records import RunRecord, SourceRecord, step_of
 
 HISTOGRAM = re.compile(rb'\{"values":\[([^]]*)\],"counts":\[([^]]*)\]\}')
@@ -377,7 +378,7 @@ def labels_document(series: Series) -> dict[str, Any]:
 def interval_chunks(windows: Intervals[Series], run: RunRecord, source: SourceRecord, names: Names) -> list[Chunk]:
     """Return the documents of whole windows, ready to be sent, in pieces of bounded size."""
     table = windows.table
-    step = step_of(table, run.step_ns)
+    step = step_of(table, step_in(run, source.step_ns))
     ids = window_ids([series_digest(series, step) for series in table], windows.series, windows.start_ns, step)
     common = {"source": {"id": source.source}, "generation": source.generation, "interval": {"step_ms": step // MS}}
     heads = [

@@ -37,6 +37,7 @@ from ingest.store.elastic.findings import breath_chunks, episode_line, finding_l
 from ingest.store.elastic.rollups import RollupDocuments, RollupWriter
 from ingest.store.elastic.runs import RUN, SOURCE, SharedWindows, SourceState, host_key_in, run_document, source_document, writing
 from ingest.store.elastic.templates import Names, digest
+from ingest.store.lifecycle import step_in
 from ingest.store.live import ALL_FINAL
 from ingest.store.records import (
     CLUSTER,
@@ -103,7 +104,7 @@ def made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]
         for offsets in (False, True):
             chosen = [stored for stored in mine if (stored.series.kind == OFFSET) == offsets]
             if chosen:
-                for windows in windows_of(store.db, chosen, step_of([chosen[0].series], record.step_ns)):
+                for windows in windows_of(store.db, chosen, step_of([chosen[0].series], step_in(record, source.step_ns))):
                     for chunk in interval_chunks(windows, record, source, names):
                         yield chunk.body
         for chunk in breath_chunks(breaths_of(store.db, *_key(source)), source, names):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ingest.core.grid import SECOND
+from ingest.core.grid import SECOND, coarsened
 from ingest.core.intervals import Int, Intervals
 from ingest.core.labels import OFFSET, Group, Series
 from ingest.core.layout import parse_layout
@@ -24,7 +24,7 @@ from ingest.store.elastic.aggregations import (
     HOLDS_SAMPLES,
     Filters,
     Survey,
-    at_step,
+    at_steps,
     label_source,
     one_of,
     paged,
@@ -72,22 +72,25 @@ class ElasticHoldings:
     def catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
         """Return what is held of the runs; for a run that is not complete, the series that its documents show."""
         series, accounts = self.records.series([record.run for record in records])
-        unfinished = [record.run for record in records if record.state != COMPLETE]
-        known = {(stored.series.replaced(segment=0), stored.layout) for stored in series}
-        for run in unfinished:
-            counting = counting_only(since_in(accounts.get(run, ())))
-            found = self._found_series([{"term": {"run.id": run}}, *counting], len(series))
-            series += [stored for stored in found if (stored.series, stored.layout) not in known]
+        known = {(stored.series.replaced(segment=0), stored.layout, stored.step_ns) for stored in series}
+        for record in records:
+            if record.state != COMPLETE:
+                counting = counting_only(since_in(accounts.get(record.run, ())))
+                found = self._found_series(record, counting, len(series))
+                series += [stored for stored in found if (stored.series, stored.layout, stored.step_ns) not in known]
         return Catalogue(records, series, accounts)
 
-    def _found_series(self, filters: Filters, first: int) -> Iterator[StoredSeries]:
-        """Yield the series that occur in documents."""
-        sources = [*({label: label_source(label)} for label in PATHS), {"layout": {"terms": {"field": "latency.layout"}}}]
+    def _found_series(self, record: RunRecord, counting: Filters, first: int) -> Iterator[StoredSeries]:
+        """Yield the series that occur in documents of a run that count, in windows that are no wider than those of the run."""
+        sources = [{label: label_source(label)} for label in PATHS]
+        sources += [{"layout": {"terms": {"field": "latency.layout"}}}, {"step": {"terms": {"field": "interval.step_ms"}}}]
+        filters = [{"term": {"run.id": record.run}}, {"range": {"interval.step_ms": {"lte": record.step_ns // MS}}}, *counting]
         cells = {"size": LABEL_PAGE, "sources": sources}
         bucket_pages = paged(self.connection, self.names.all("intervals"), {"bool": {"filter": filters}}, cells)
         for number, bucket in enumerate((bucket for page in bucket_pages for bucket in page), first):
-            key = bucket["key"]
-            yield StoredSeries(number, series_of(key), parse_layout(key["layout"]), exact=False)
+            key, step = bucket["key"], int(bucket["key"]["step"]) * MS
+            own = step if step < record.step_ns else 0
+            yield StoredSeries(number, series_of(key), parse_layout(key["layout"]), exact=False, step_ns=own)
 
     def shares(self, series: Sequence[StoredSeries], key: AnswerKey) -> Iterator[Sequence[StoredSeries]]:
         """Yield all series at once: the server reads them together."""
@@ -119,7 +122,7 @@ class ElasticHoldings:
                 return
             expected = Expected(survey.documents, int(survey.documents * survey.size)) if survey else expected
         for documents in columns(self.connection, index, {"bool": {"filter": filters}}, READ, expected=expected):
-            yield from windows_in(documents, starts_of(documents) + step, key)
+            yield from (coarsened(windows, step) for windows in windows_in(documents, starts_of(documents) + step, key))
 
     def sorted_windows(self, plan: Plan, key: AnswerKey, by: Sequence[str]) -> Iterator[Sequence[Intervals[Group]]]:
         """Yield the windows of a plan's series page by page, in the order of their groups and starts."""
@@ -129,14 +132,14 @@ class ElasticHoldings:
         sort = [*({path: ascending} for path in dict.fromkeys(labels)), {"@timestamp": {"order": "asc"}}]
         index, step = self.names.all("intervals"), plan.record.step_ns
         for documents in columns(self.connection, index, {"bool": {"filter": filters}}, READ, sort):
-            yield list(windows_in(documents, starts_of(documents) + step, key))
+            yield [coarsened(windows, step) for windows in windows_in(documents, starts_of(documents) + step, key)]
 
     def _filters(self, plan: Plan) -> list[dict[str, Any]]:
         """Return the filters for the documents of a plan."""
         step = plan.record.step_ns
         return [
             {"term": {"run.id": plan.record.run}},
-            at_step(step),
+            at_steps(plan.record, plan.members),
             *time_filters(plan.begin_ns, plan.end_ns, step),
             *_differing(plan.members, plan.everything, tuple(FIELDS)),
             *counting_only(plan.since),

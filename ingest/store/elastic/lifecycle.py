@@ -35,7 +35,7 @@ from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Segments, Sum, distinct, merged
 from ingest.core.labels import Series
 from ingest.core.layout import Layout, parse_layout
-from ingest.store.elastic.aggregations import LATENCIES, Cell, Tallies, at_step, totals_of
+from ingest.store.elastic.aggregations import LATENCIES, Cell, Tallies, at_steps, totals_of
 from ingest.store.elastic.documents import (
     READ,
     Documents,
@@ -132,12 +132,13 @@ class Coarsening(Regridding):
         StoreError if the server refuses one, or if they do not hold as much of each series as those at the old step.
         """
         sources = {source.source: source for source in self.records.sources(record.run)}
-        target = replace(record, step_ns=step_ns)
+        target = replace(record, step_ns=step_ns, parameters={**record.parameters, COARSENED: record.step_ns})
+        stored = self.records.series([record.run])[0]
         refused = self.sender.delivery.counts["rejected"]
-        before = totals_of(self.connection, self.names, record.run, record.step_ns)
+        before = totals_of(self.connection, self.names, record.run, at_steps(record, stored))
         moves = self._one_layout_each(record, before)
         written = 0
-        for held in self._slabs(record, step_ns, moves):
+        for held in self._slabs(record, stored, step_ns, moves):
             for source, total in held.items():
                 known = sources.get(source) or SourceRecord(record.run, source, "", 0, "")
                 for windows in total.parts():
@@ -150,7 +151,7 @@ class Coarsening(Regridding):
         self.sender.flush()
         if self.sender.delivery.counts["rejected"] > refused:
             raise StoreError(f"documents were refused ({self.sender.delivery.first_reason}): {unfinished(record)}")
-        after = totals_of(self.connection, self.names, record.run, step_ns)
+        after = totals_of(self.connection, self.names, record.run, at_steps(target))
         if after != {Cell(moves[cell], cell.layout): count for cell, count in before.items()}:
             raise StoreError(coarsening_lost(record, step_ns, sum(before.values()), sum(after.values())))
         return written
@@ -180,9 +181,11 @@ class Coarsening(Regridding):
             self.records.put_series(record.run, wrong)
         return moves
 
-    def _slabs(self, record: RunRecord, step_ns: int, moves: Mapping[Cell, Series]) -> Iterator[dict[str, Sum[Series]]]:
+    def _slabs(
+        self, record: RunRecord, stored: Sequence[StoredSeries], step_ns: int, moves: Mapping[Cell, Series]
+    ) -> Iterator[dict[str, Sum[Series]]]:
         """Yield the windows at the new step, added up by source, one after another in time."""
-        query = [{"term": {"run.id": record.run}}, at_step(record.step_ns), LATENCIES]
+        query = [{"term": {"run.id": record.run}}, at_steps(record, stored), LATENCIES]
         fields = [*READ, "source.id", "segment"]
         held: dict[str, Sum[Series]] = {}
         slab = None
@@ -247,7 +250,8 @@ class Widening(Regridding):
     def _write(self, record: RunRecord, bins: CoarserBins) -> Widened:
         """Write documents in finer bins over; StoreError if the server refuses one, or if samples are not what they were."""
         refused = self.sender.delivery.counts["rejected"]
-        before = totals_of(self.connection, self.names, record.run, record.step_ns)
+        at = at_steps(record, self.records.series([record.run])[0])
+        before = totals_of(self.connection, self.names, record.run, at)
         wanted: dict[Any, int] = {}
         finer = []
         for cell, count in before.items():
@@ -255,21 +259,23 @@ class Widening(Regridding):
             finer += [cell.layout] if wider != cell.layout else []
             wanted[cell._replace(layout=wider)] = wanted.get(cell._replace(layout=wider), 0) + count
         counts: Counter[str] = Counter()
-        for chunk in chunked(self._lines(record, sorted(set(finer)), bins, counts)):
+        for chunk in chunked(self._lines(record, at, sorted(set(finer)), bins, counts)):
             self.sender.send(chunk)
         self.sender.flush()
         if self.sender.delivery.counts["rejected"] > refused:
             raise StoreError(f"documents were refused ({self.sender.delivery.first_reason}): {command_of(record)} completes it")
-        after = totals_of(self.connection, self.names, record.run, record.step_ns)
+        after = totals_of(self.connection, self.names, record.run, at)
         if after != wanted:
             raise StoreError(coarser_bins_lost(record, sum(before.values()), sum(after.values())))
         return Widened(record.run, counts["documents"], counts["before"], counts["after"])
 
-    def _lines(self, record: RunRecord, finer: Sequence[str], bins: CoarserBins, counts: Counter[str]) -> Iterator[bytes]:
+    def _lines(
+        self, record: RunRecord, at: Mapping[str, Any], finer: Sequence[str], bins: CoarserBins, counts: Counter[str]
+    ) -> Iterator[bytes]:
         """Yield the documents of finer layouts in wider bins, as lines of a bulk request; count them and their bins."""
         if not finer:
             return
-        query = [{"term": {"run.id": record.run}}, at_step(record.step_ns), LATENCIES, {"terms": {"latency.layout": list(finer)}}]
+        query = [{"term": {"run.id": record.run}}, at, LATENCIES, {"terms": {"latency.layout": list(finer)}}]
         for hit in hits(self.connection, self.names.all("intervals"), {"bool": {"filter": query}}, source=True):
             document = hit["_source"]
             place = "in_flight" if "in_flight" in document else "latency"

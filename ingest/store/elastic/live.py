@@ -33,8 +33,8 @@ from ingest.store.elastic.runs import (
     checkpoint_document,
     checkpoint_of,
     leaving_nothing,
+    listed_series,
     records_of,
-    stored_series,
     watch_document,
     watch_of,
     writing,
@@ -192,8 +192,7 @@ class ElasticLive:
             mine = records_of(source.run, SOURCE)
             mine["bool"]["filter"].append({"term": {"source.id": source.source}})
             for document in documents(self._store.connection, self._index, mine):
-                members = [stored_series(0, source.run, entry) for entry in document["source"].get("series") or ()]
-                state.series = {member.series: member for member in members}
+                state.series = {member.series: member for member in listed_series(document)}
         return self._states[key]
 
     def forget(self, run: RunRecord, sources: Iterable[str], watch: Watch) -> None:

@@ -116,6 +116,8 @@ class Finish:
         if record is None:
             return None
         series = [replace(stored, number=number) for number, stored in enumerate(standing.series())]
+        if any(stored.step_ns for stored in series):  # what is in memory is added up to the windows of the run
+            return None
         return CachedRun(record, standing.source_records, series, gathered.parts(), kept)
 
     @property

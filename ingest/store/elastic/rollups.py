@@ -32,7 +32,7 @@ from ingest.query.coverage import Lack
 from ingest.query.question import Answer, AnswerKey, Question
 from ingest.store.answers import Catalogue, Plan, answer_from
 from ingest.store.coverage import complete_rollups, identified
-from ingest.store.elastic.aggregations import HOLDS_SAMPLES, LATENCIES, any_of, at_step, one_of, rollups_of, slab_filter
+from ingest.store.elastic.aggregations import HOLDS_SAMPLES, LATENCIES, any_of, at_steps, one_of, rollups_of, slab_filter
 from ingest.store.elastic.documents import (
     MS,
     READ,
@@ -350,7 +350,7 @@ class ProcessTotals(NamedTuple):
 
 @dataclass(slots=True)
 class HostTotals:
-    """Sums of windows by host, operation and kind; once they are more than fit they are let go, and no longer `whole`.
+    """Sums of windows of a run's step by host, operation and kind; once more than fit they are let go, and no longer `whole`.
 
     `samples` are those of all windows that were added, also where these were let go.
     """
@@ -358,6 +358,7 @@ class HostTotals:
     most_entries: int = field(default_factory=lambda: MOST_ENTRIES)
     whole: bool = True
     samples: int = 0
+    step_ns: int = 1
     keeps_bytes: bool = True
     remembered: CachedWindows = field(default_factory=CachedWindows)
     _parts: dict[Kind, list[Intervals[RollupKey]]] = field(default_factory=dict)
@@ -378,7 +379,7 @@ class HostTotals:
             self.samples += sum_of(rows.counts if rows.completions is None else rows.completions)
             self.remembered.add(rows)
             if self.whole:
-                self._hold(rows.relabelled(host_group))
+                self._hold(coarsened(rows.relabelled(host_group), self.step_ns))
 
     def take(self, sums: ProcessTotals) -> None:
         """Add what a reading process has handed over."""
@@ -495,7 +496,7 @@ class RollupWriter:
             return
         layouts = layouts_of(stored)
         first = self._generation()
-        self.write_hosts(layouts, first)
+        self.write_hosts(stored, layouts, first)
         self.write_cluster(layouts, first)
 
     def write_cluster(self, layouts: Layouts, first: int) -> None:
@@ -525,7 +526,7 @@ class RollupWriter:
         slabs, layouts = self.touched.slabs(self.slab_ns), layouts_of(stored)
         if not len(slabs):
             return
-        query = self.documents_of(slabs)
+        query = self.documents_of(stored, slabs)
         gone = Gone({**self._touched_hosts(), **self._touched_cluster()}, self._steps)
         touched = set(self.touched.hosts)
         for parts in self.slabs(self.store.names.all("intervals"), query, self.run.step_ns):
@@ -535,9 +536,9 @@ class RollupWriter:
         self._write_gone(gone, generation)
         self.store.sender.show(self.store.names.all("rollups"))
 
-    def documents_of(self, slabs: Int, *hosts: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the filters for the documents in time slabs, of some hosts."""
-        step = at_step(self.run.step_ns)
+    def documents_of(self, stored: Sequence[StoredSeries], slabs: Int, *hosts: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the filters for the documents of the series of the run in time slabs, of some hosts."""
+        step = at_steps(self.run, stored)
         return [{"term": {"run.id": self.run.run}}, step, LATENCIES, *hosts, *self._in_slabs(slabs)]
 
     def _in_slabs(self, slabs: Int) -> list[dict[str, Any]]:
@@ -589,10 +590,10 @@ class RollupWriter:
         records = self.store.records
         return records.raise_generation(self.run.run) if self.lowered or self.anew else records.generation(self.run.run)
 
-    def write_hosts(self, layouts: Layouts, generation: int) -> None:
+    def write_hosts(self, stored: Sequence[StoredSeries], layouts: Layouts, generation: int) -> None:
         """Write the rollups of hosts from their documents."""
         hosts = [] if self.anew else [one_of("host.name", self.touched.hosts)]
-        index, query = self.store.names.all("intervals"), self.documents_of(self.touched.slabs(self.slab_ns), *hosts)
+        index, query = self.store.names.all("intervals"), self.documents_of(stored, self.touched.slabs(self.slab_ns), *hosts)
         gone = Gone(self._touched_hosts(), self._steps)
         for parts in self.slabs(index, query, self.run.step_ns):
             self._write_steps(merged_in(parts, host_group, layouts), gone, generation)
@@ -658,7 +659,8 @@ class RollupWriter:
                     held = []
                 slab = number
                 rows = np.flatnonzero(numbers == number)
-                held += windows_in(filled.take(rows), starts[rows] + step_ns, as_stored)
+                windows = windows_in(filled.take(rows), starts[rows] + step_ns, as_stored)
+                held += [coarsened(part, step_ns) for part in windows]
         if held:
             yield held
 

@@ -20,7 +20,7 @@ from ingest.store.coverage import identified
 from ingest.store.elastic.aggregations import (
     LATENCIES,
     Filters,
-    at_step,
+    at_steps,
     bucket_page,
     counted,
     paged,
@@ -55,6 +55,7 @@ from ingest.store.records import (
     HOST,
     LOADING,
     SINCE,
+    STEP,
     RunGoneError,
     RunRecord,
     SourceRecord,
@@ -187,11 +188,15 @@ def series_document(stored: StoredSeries) -> dict[str, Any]:
     return {**labels_document(stored.series), **bins, "first_ns": stored.first_ns, "last_ns": stored.last_ns}
 
 
-def stored_series(number: int, run: str, entry: Mapping[str, Any]) -> StoredSeries:
-    """Return the series of an entry in the document of a source."""
-    labels = {label: label_in(entry, label) for label in FIELDS}
-    series = Series(**{**labels, "run": run}, segment=int(entry["segment"]))
-    return StoredSeries(number, series, parse_layout(entry["layout"]), bool(entry["exact"]), entry["first_ns"], entry["last_ns"])
+def listed_series(document: Mapping[str, Any], first: int = 0) -> Iterator[StoredSeries]:
+    """Yield the series in the document of a source, numbered from `first` on."""
+    run, source = document["run"]["id"], document["source"]
+    step = int((source.get("account") or {}).get(STEP, 0))
+    for number, entry in enumerate(source.get("series") or (), first):
+        labels = {label: label_in(entry, label) for label in FIELDS}
+        series = Series(**{**labels, "run": run}, segment=int(entry["segment"]))
+        bins, reach = (parse_layout(entry["layout"]), bool(entry["exact"])), (entry["first_ns"], entry["last_ns"])
+        yield StoredSeries(number, series, *bins, *reach, step_ns=0 if series.kind == OFFSET else step)
 
 
 # Records of runs and sources: small documents, written by id, seen by every search at once.
@@ -262,10 +267,8 @@ class Records:
         series: list[StoredSeries] = []
         accounts: dict[str, list[Mapping[str, Any]]] = {}
         for document in sources:
-            source = document["source"]
             accounts.setdefault(document["run"]["id"], []).append(account_in(document))
-            for entry in source.get("series") or ():
-                series.append(stored_series(len(series), document["run"]["id"], entry))
+            series += listed_series(document, len(series))
         return series, accounts
 
     def check_alive(self, run: str, generation: int) -> None:
@@ -341,8 +344,7 @@ class Records:
         """Write, in the records of the sources of a run, `replacements` in place of the series that they list now."""
         lines = []
         for document in documents(self.connection, self.index, records_of(run, SOURCE)):
-            before = [stored_series(0, run, entry) for entry in document["source"].get("series") or ()]
-            after = [stored for known in before for stored in replacements.get(known.series, [known])]
+            after = [stored for known in listed_series(document) for stored in replacements.get(known.series, [known])]
             source = {**document["source"], "series": [series_document(stored) for stored in after]}
             lines.append(writing_line(self.index, digest([SOURCE, run, source["id"]]), {**document, "source": source}))
         self.put(lines)
@@ -632,8 +634,8 @@ class RunMetadata:
         """Yield the series of all sources but some."""
         left_out = set(without)
         for name, guarded in self.sources.items():
-            for entry in guarded.document["source"].get("series") or () if name not in left_out else ():
-                yield stored_series(0, self.run, entry)
+            if name not in left_out:
+                yield from listed_series(guarded.document)
 
     def accounts(self) -> list[Mapping[str, Any]]:
         """Return the accounts of all sources."""
@@ -1096,6 +1098,6 @@ class Sweeper:
 
     def sweep_steps(self, run: RunRecord) -> int:
         """Delete the documents of latencies at other steps than the run's; return how many there were."""
-        other = {"bool": {"must_not": [at_step(run.step_ns)]}}
+        other = {"bool": {"must_not": [at_steps(run, self.store.records.series([run.run])[0])]}}
         filters: Filters = [{"term": {"run.id": run.run}}, other, LATENCIES]
         return dropped(self.store, self.store.names.all("intervals"), filters)

@@ -199,7 +199,7 @@ class ElasticStore(Store):
     def gatherer(self, run: RunRecord, processes: int) -> HostTotals:
         """Return what adds up the windows of a run, in each of so many reading processes."""
         gathered = self._loading(run.run).gathered
-        gathered.keeps_bytes = self.site.keeps_bytes
+        gathered.keeps_bytes, gathered.step_ns = self.site.keeps_bytes, run.step_ns
         gathered.share(processes)
         return gathered
 

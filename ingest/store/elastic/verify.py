@@ -39,7 +39,8 @@ from ingest.store.elastic.runs import (
     writing,
 )
 from ingest.store.elastic.templates import PERIODIC
-from ingest.store.records import CLUSTER, COMPLETE, HOST, WHOLE_RUN, RunRecord, SourceRecord, rollup_steps
+from ingest.store.lifecycle import step_in
+from ingest.store.records import CLUSTER, COMPLETE, HOST, STEP, WHOLE_RUN, RunRecord, SourceRecord, rollup_steps
 from ingest.store.rollups import default_kind_of
 from ingest.store.verify import LAYOUTS, NO_RUN, ROLLUPS, STATES, Chosen, Reading, Verifier, in_words, is_whole
 
@@ -72,7 +73,8 @@ COUNTS = {
 }
 TIMELESS = ("marks", "episodes", "findings")
 
-OF_SOURCE = ("id", "path", "size", "digest", "context", "state", "refused", "account.samples", "account.stored", "account.notes")
+OF_ACCOUNT = ("samples", "stored", "notes", STEP)
+OF_SOURCE = ("id", "path", "size", "digest", "context", "state", "refused", *(f"account.{name}" for name in OF_ACCOUNT))
 RECORD_FIELDS = ("record", "run.id", "generation", *(f"source.{name}" for name in OF_SOURCE))
 SERIES = ("run", "source", "generation", "step", "kind", "segment", "layout", *LABELS)
 
@@ -256,7 +258,11 @@ class ElasticVerifier(Verifier):
 
     def unlike_rollups(self, record: RunRecord) -> Iterator[tuple[int, str]]:
         """Compare rollups of every scope and step with the documents that they are made of, by cell and hour."""
-        hosts = self.cells.get(record.run, {}).get((record.step_ns // MS,), {})
+        hosts: Hours = {}
+        steps = {step_in(record, source.step_ns) for (run, _), source in self.sources.items() if run == record.run}
+        for own_ns in steps:
+            for cell, counted in self.cells.get(record.run, {}).get((own_ns // MS,), {}).items():
+                hosts[cell] = tuple(map(add, hosts.get(cell, (0, 0, 0)), counted))
         wanted: dict[tuple[Any, ...], Hours] = {}
         for scope in (HOST, CLUSTER):
             cells = hosts if scope == HOST else _added(hosts, host="")

@@ -10,12 +10,13 @@ import numpy as np
 
 from ingest.core.documents import WINDOW_BITS, Documents, id_range, known_only, told_exact, unpack, window_of
 from ingest.core.errors import StoreError
+from ingest.core.grid import coarsened
 from ingest.core.intervals import NO_BYTES, Int, Intervals
 from ingest.core.labels import LABELS, Series
 from ingest.core.layout import Layout
 from ingest.store.records import COMPLETE, SourceRecord, StoredSeries, not_there
 from ingest.store.sqlite.file import check_bins, check_cells, check_times, insert, layout_in, put_unless_newer
-from ingest.store.sqlite.records import COUNTS_SINCE
+from ingest.store.sqlite.records import COUNTS_SINCE, OWN_STEP
 
 BATCH = 8_000
 MOST_NAMED = 1000  # in one statement
@@ -97,13 +98,14 @@ def stored_series(db: sqlite3.Connection, runs: Iterable[str]) -> list[StoredSer
     wanted = set(runs)
     columns = ("id", "layout", "exact", "first_ns", "last_ns", *LABELS, "segment")
     few = f" WHERE run IN ({', '.join('?' * len(wanted))})" if len(wanted) <= MOST_NAMED else ""
-    query = f"SELECT {', '.join(columns)}, state, {COUNTS_SINCE} FROM series JOIN sources USING (run, source){few} ORDER BY id"
+    of_source = f"state, {COUNTS_SINCE}, {OWN_STEP}"
+    query = f"SELECT {', '.join(columns)}, {of_source} FROM series JOIN sources USING (run, source){few} ORDER BY id"
     rows = db.execute(query, tuple(wanted) if few else ()).fetchall()
     check_cells("series", columns, [row[: len(columns)] for row in rows])
-    check_cells("sources", ("state", "generation"), [row[len(columns) :] for row in rows])
+    check_cells("sources", ("state", "generation"), [row[len(columns) : -1] for row in rows])
     return [
-        StoredSeries(number, Series(*labels), layout_in(layout), bool(exact), first, last, since)
-        for number, layout, exact, first, last, *labels, state, since in rows
+        StoredSeries(number, Series(*labels), layout_in(layout), bool(exact), first, last, since, step)
+        for number, layout, exact, first, last, *labels, state, since, step in rows
         if labels[0] in wanted and (state == COMPLETE or _has_any(db, number, since))
     ]
 
@@ -117,24 +119,27 @@ def _has_any(db: sqlite3.Connection, number: int, since: int) -> bool:
 def windows_of(
     db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int, begin_ns: int | None = None, end_ns: int | None = None
 ) -> Iterator[Intervals[Series]]:
-    """Yield the windows of series whose start lies in [floor(begin), end), in batches of one layout and kind of counts."""
-    kinds: dict[tuple[Layout, bool, bool], list[StoredSeries]] = {}
+    """Yield the windows of series whose start lies in [floor(begin), end), in batches of one layout and kind of counts.
+
+    Those of series that have windows of their own, narrower ones, are not yet added up to the step.
+    """
+    kinds: dict[tuple[Layout, bool, bool, int], list[StoredSeries]] = {}
     for member in stored:
-        kinds.setdefault((member.layout, member.exact, member.weighted), []).append(member)
-    for (layout, exact, _), members in kinds.items():
+        kinds.setdefault((member.layout, member.exact, member.weighted, member.step_ns or step_ns), []).append(member)
+    for (layout, exact, _, own_ns), members in kinds.items():
         rows: list[tuple[Any, ...]] = []
         values = ("sum, min, max, " if layout.has_bins else "sum, min, max, bytes, ") if exact else ""
         for member in members:
             columns = f"id, coding, bins, {values}count"
             query = f"SELECT {columns} FROM intervals WHERE id BETWEEN ? AND ? AND generation >= ?"
-            cursor = db.execute(query, (*id_range(member.number, begin_ns, end_ns, step_ns), member.since))
+            cursor = db.execute(query, (*id_range(member.number, begin_ns, end_ns, own_ns), member.since))
             while batch := cursor.fetchmany(BATCH - len(rows)):
                 rows += batch
                 if len(rows) >= BATCH:
-                    yield _decoded(rows, members, step_ns)
+                    yield coarsened(_decoded(rows, members, own_ns), step_ns)
                     rows = []
         if rows:
-            yield _decoded(rows, members, step_ns)
+            yield coarsened(_decoded(rows, members, own_ns), step_ns)
 
 
 def _decoded(rows: list[tuple[Any, ...]], members: Sequence[StoredSeries], step_ns: int) -> Intervals[Series]:

@@ -26,7 +26,7 @@ from ingest.store.lifecycle import (
     coarser_bins_lost,
     of_run,
 )
-from ingest.store.records import RunRecord, StoredSeries
+from ingest.store.records import STEP, RunRecord, StoredSeries
 from ingest.store.sqlite.documents import (
     BATCH,
     INSERT_DOCUMENT,
@@ -57,10 +57,11 @@ def coarsen(db: sqlite3.Connection, record: RunRecord, step_ns: int) -> Coarsene
         if stored.series.kind == OFFSET:
             continue
         held = count_of(db, stored.number)
-        deleted, written = _series(db, stored, record.step_ns, step_ns)
+        deleted, written = _series(db, stored, stored.step_ns or record.step_ns, step_ns)
         if (now := count_of(db, stored.number)) != held:
             raise StoreError(coarsening_lost(record, step_ns, held, now))
         before, after = before + deleted, after + written
+    db.execute(f"UPDATE sources SET account = json_remove(account, '$.{STEP}') WHERE run = ?", (record.run,))
     write_grid(db, replace(record, step_ns=step_ns, parameters={COARSENED: record.step_ns, **record.parameters}))
     return Coarsened(record.run, record.step_ns, step_ns, before, after)
 
@@ -107,9 +108,10 @@ def widen(db: sqlite3.Connection, record: RunRecord, bins: CoarserBins) -> Widen
         wider = bins.of(stored.layout)
         if stored.series.kind == OFFSET or wider == stored.layout:
             continue
+        step = stored.step_ns or record.step_ns
         for ids in _pages(db, stored):
-            low, end = window_of(ids[[0, -1]], record.step_ns).tolist()
-            for windows in windows_of(db, [stored], record.step_ns, low, end + record.step_ns):
+            low, end = window_of(ids[[0, -1]], step).tolist()
+            for windows in windows_of(db, [stored], step, low, end + step):
                 moved = windows.in_layout(wider)
                 if len(moved) != len(ids) or not np.array_equal(moved.samples, windows.samples):
                     raise StoreError(coarser_bins_lost(record, int(windows.samples.sum()), int(moved.samples.sum())))

@@ -13,9 +13,9 @@ from ingest.core.breaths import SUMS, BreathSample, BreathWindows, StoredBreaths
 from ingest.core.documents import CODINGS, unpack
 from ingest.core.errors import StoreError
 from ingest.core.intervals import Int
-from ingest.core.labels import Series
+from ingest.core.labels import OFFSET, Series
 from ingest.store.lifecycle import moved_step
-from ingest.store.records import LOADING, SINCE, RunGoneError, RunRecord, SourceRecord
+from ingest.store.records import LOADING, SINCE, STEP, RunGoneError, RunRecord, SourceRecord
 from ingest.store.sqlite.file import IN_JSON, check_cells, insert, object_in, put_unless_newer
 
 # Records of runs and sources as rows of a SQLite store.
@@ -65,6 +65,8 @@ def keep(db: sqlite3.Connection, table: str, columns: Sequence[str], records: It
 
 
 COUNTS_SINCE = f"CASE WHEN state = '{LOADING}' THEN coalesce(json_extract(account, '$.{SINCE}'), generation) ELSE generation END"
+# Of series: few sources have windows of their own, and an account that does not name them is not parsed.
+OWN_STEP = f"CASE WHEN kind <> '{OFFSET}' AND instr(account, '\"{STEP}\"') THEN json_extract(account, '$.{STEP}') ELSE 0 END"
 CURRENT = "SELECT r.step_ns, s.generation, s.digest FROM runs r LEFT JOIN sources s ON s.run = ? AND s.source = ? WHERE r.run = ?"
 
 

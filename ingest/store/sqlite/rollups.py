@@ -85,8 +85,11 @@ def rollup_rows(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL
 def _edges(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int, end: str, since: int | None = None) -> list[int]:
     """Return the start of the first or the last window of each series that has any from a time on; `end` is one of ENDS."""
     query = f"SELECT id FROM intervals WHERE id BETWEEN ? AND ? AND generation >= ? ORDER BY id {end} LIMIT 1"
-    rows = [db.execute(query, (*id_range(member.number, since, None, step_ns), member.since)).fetchone() for member in stored]
-    starts: list[int] = window_of(np.array([row[0] for row in rows if row is not None], np.int64), step_ns).tolist()
+    starts = []
+    for member in stored:
+        own_ns = member.step_ns or step_ns
+        if row := db.execute(query, (*id_range(member.number, since, None, own_ns), member.since)).fetchone():
+            starts.append(int(window_of(row[0], own_ns)) // step_ns * step_ns)
     return starts
 
 

@@ -32,7 +32,7 @@ from ingest.query.question import Answer, AnswerKey, Question
 from ingest.store import DOCUMENTS, GROWTH, Store
 from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.capabilities import capabilities_of
-from ingest.store.lifecycle import Coarsened, CoarserBins, Widened, check_joinable, check_replaceable
+from ingest.store.lifecycle import Coarsened, CoarserBins, Widened, check_joinable, check_replaceable, step_in
 from ingest.store.live import Watch, final_by_all, watched
 from ingest.store.records import (
     COMPLETE,
@@ -240,7 +240,7 @@ class SqliteStore(Store):
         """Write documents inside the transaction of the caller; return how many. Raises as `is_current` does."""
         if not is_current(db, run, source):
             return len(documents)
-        step = step_of(documents.table, run.step_ns)
+        step = step_of(documents.table, step_in(run, source.step_ns))
         ids = document_ids(self._series_ids(db, source, documents)[documents.series], documents.start_ns, step)
         rows = document_rows(ids, documents, source.generation)
         db.executemany(PUT_DOCUMENT[document_columns(documents)], rows)

@@ -22,6 +22,7 @@ from ingest.core.grid import SECOND
 from ingest.core.labels import IN_FLIGHT, LABELS, OFFSET
 from ingest.core.layout import Layout, parse_layout
 from ingest.core.units import number, utc
+from ingest.store.lifecycle import step_in
 from ingest.store.live import final_by_all
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord
 from ingest.store.sqlite.documents import delete_documents
@@ -200,7 +201,7 @@ class SqliteVerifier(Verifier):
         good = [row for row in rows if fit(layout, [row], weights=weights)]
         kept = {row[0] for row in good}
         bad = [row[0] for row in rows if row[0] not in kept]
-        step = SECOND if stored.labels["kind"] == OFFSET else record.step_ns
+        step = SECOND if stored.labels["kind"] == OFFSET else step_in(record, source.step_ns)
         self.found.found(BINS, record.run, len(bad), f"{stored.words}, window {utc(int(window_of(np.array(bad[:1]), step)[0]))}")
         self.documents += bad
         self.read_again(source)
