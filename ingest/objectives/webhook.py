@@ -37,16 +37,16 @@ class Webhook:
     target: str = field(repr=False)
     client: Client = field(repr=False)
 
-    def tell(self, episodes: Sequence[Episode], relative: Mapping[str, bool] | None = None) -> int:
-        """Deliver episodes in their order; return how many. `relative` names runs whose times are elapsed.
+    def tell(self, news: Sequence[News], relative: Mapping[str, bool] | None = None) -> int:
+        """Deliver news in their order; return how many. `relative` names runs whose times are elapsed.
 
         DeliveryError where a delivery fails: after one that is refused (RefusedError) the others are still sent, after one that
         reaches no server none is tried.
         """
         name, delivered, refused = self.client.name, 0, []
-        for number, episode in enumerate(episodes):
-            body = orjson.dumps(payload(episode, relative=(relative or {}).get(episode.run, False)))
-            left = len(episodes) - number
+        for number, one in enumerate(news):
+            body = orjson.dumps(payload(one, relative=(relative or {}).get(one.run, False)))
+            left = len(news) - number
             try:
                 self.client.again(lambda body=body: self._once(body))  # type: ignore[misc]  # bound now
                 delivered += 1
@@ -54,12 +54,12 @@ class Webhook:
                 refused.append(str(error))
             except TransientError as error:
                 raise DeliveryError(
-                    f"{name} received {delivered} of {len(episodes)} episodes, {left} were not delivered: {error}"
+                    f"{name} received {delivered} of {len(news)} messages, {left} were not delivered: {error}"
                 ) from None
             except StoreError as error:
-                raise DeliveryError(f"{error}; {left} of {len(episodes)} episodes were not delivered") from None
+                raise DeliveryError(f"{error}; {left} of {len(news)} messages were not delivered") from None
         if refused:
-            raise RefusedError(f"{name} refuses {len(refused)} of {len(episodes)} episodes: {refused[0]}")
+            raise RefusedError(f"{name} refuses {len(refused)} of {len(news)} messages: {refused[0]}")
         return delivered
 
     def _once(self, body: bytes) -> None:
