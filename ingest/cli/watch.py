@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from ingest.live.watch.cycle import Cycle, WatchCycle
     from ingest.load.load import LoadAccount
     from ingest.objectives.check import Checked
-    from ingest.objectives.webhook import Webhook
-    from ingest.query.episodes import Episode
+    from ingest.objectives.webhook import News, Webhook
     from ingest.store import Store
 
 NOT_REACHED = 5
@@ -151,9 +150,10 @@ class Telling:
         from ingest.objectives.check import after
         from ingest.objectives.objectives import read_objectives
 
-        self._judge: Callable[[Store, str], Checked | None] = after(read_objectives(sla, None), self._report, sla, marks)
+        self._sla, self._objectives = sla, read_objectives(sla, None)
+        self._judge: Callable[[Store, str], Checked | None] = after(self._objectives, self._report, sla, marks)
         self._hook = hook
-        self._waiting: list[Episode] = []
+        self._waiting: list[News] = []
         self._complained = False
         self._next: dict[str, float] = {}
 
@@ -169,20 +169,33 @@ class Telling:
             self._next[run] = ended + SHARE * (ended - began)
 
     def end(self, store: Store, runs: list[str]) -> None:
-        """Judge runs that have settled, say which phases never came; DeliveryError where the webhook did not get everything."""
+        """Judge runs that have settled, also against baselines, and say which phases never came.
+
+        DeliveryError where the webhook did not get everything.
+        """
+        from ingest.core.objective import Objective
+        from ingest.objectives.check import against_baselines
+        from ingest.query.episodes import VIOLATED
+
         for run in runs:
             checked = self._judge(store, run)
             for entry in checked.unjudged if checked else ():
-                if entry.objective.phases:
+                if isinstance(entry.objective, Objective) and entry.objective.phases:
                     say(f"{entry.objective.name}: not judged in {run}: {entry.reason}")
+            try:
+                for comparison in against_baselines(self._objectives, store, run, self._sla):
+                    self._report(comparison, send=comparison.outcome == VIOLATED)
+            except InputError as error:
+                say(error)
         if self._hook is not None and self._waiting:
             self._hook.tell(self._waiting)
 
-    def _report(self, episode: Episode) -> None:
+    def _report(self, news: News, *, send: bool = True) -> None:
         from ingest.objectives.webhook import sentence
 
-        say(sentence(episode))
-        self._waiting.append(episode)
+        say(sentence(news))
+        if send:
+            self._waiting.append(news)
 
     def _deliver(self) -> None:
         """Tell the webhook what waits; what it refuses is dropped and said, whom it does not find is said once."""

@@ -122,10 +122,14 @@ def per_second(rate: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The share of the windows of a run, or of its requests, that may miss what is promised."""
+    """The share of the windows of a run, or of its requests, that may miss what is promised.
+
+    `period_ns` is how long the run is to last, None where nobody says: a warning before the budget is gone needs it.
+    """
 
     share: Fraction
     of_requests: bool = False
+    period_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

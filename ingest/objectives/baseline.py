@@ -13,17 +13,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ingest.core.coverage import UNKNOWN
-from ingest.core.errors import InputError, choices, counted, listed
+from ingest.core.errors import InputError, UsageError, choices, counted, listed
 from ingest.core.grid import SECOND
 from ingest.core.labels import Group, RunLabels, run_matches
 from ingest.core.layout import Float
 from ingest.core.marks import Span
 from ingest.core.objective import RunObjective, per_second
-from ingest.core.units import figure, latency
+from ingest.core.units import latency
 from ingest.query.batch_means import LEAST_BATCHES, LEAST_RUNS, rates_between
 from ingest.query.compare import compare, grouped, together, verdict
 from ingest.query.coverage import cut
@@ -67,6 +68,17 @@ class Comparison:
         """Return whether it is certain that the promise was kept."""
         return self.outcome == MET
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was promised and measured as webhooks have it: null where it is not known."""
+        promise = self.objective.promise
+        measured = {name: getattr(self, name) for name in ("before", "value", "ratio", "low", "high")}
+        return {
+            "percentile": promise.percentile.text if promise.percentile else "",
+            "baseline": self.baseline,
+            "limit": float(promise.limit),
+            **{name: None if math.isnan(value) else value for name, value in measured.items()},
+        }
+
     def __str__(self) -> str:
         """Return what was measured in words: 553us to 717us, 1.296 times nightly-41 (95 %: 1.183 to 1.462), slower."""
         of_rate = self.objective.promise.percentile is None
@@ -74,13 +86,13 @@ class Comparison:
         if math.isnan(self.ratio):
             side = "neither run has" if not said else f"only one of the runs has ({said[0]})"
             return f"{self.baseline}: {side} what is compared, or too few samples for it"
-        times = f"{' to '.join(said)}, {figure(self.ratio)} times {self.baseline}"
+        times = f"{' to '.join(said)}, {self.ratio:.3f} times {self.baseline}"
         if math.isnan(self.low) and math.isnan(self.high):
             return f"{times}; too few windows for bounds"
-        low, high = ("?" if math.isnan(bound) else figure(bound) for bound in (self.low, self.high))
-        bounds = (1 / self.high if self.high else math.inf, 1 / self.low if self.low else math.inf)
-        word = verdict(*(bounds if of_rate else (self.low, self.high)))
-        return f"{times} (95 %: {low} to {high}), {word}"
+        low, high = ("?" if math.isnan(bound) else f"{bound:.3f}" for bound in (self.low, self.high))
+        certain = (1 / self.high if self.high else math.inf, 1 / self.low if self.low else math.inf) if of_rate else None
+        word = verdict(*(certain or (self.low, self.high)), same_within=1 + float(self.objective.promise.share))
+        return f"{times} (95 %: {low} to {high}){'' if word == CANNOT_TELL else f', {word}'}"
 
 
 def compared(ask: Ask, objective: RunObjective, run: str, runs: RunLabels, selection: Question) -> list[Comparison]:

@@ -25,6 +25,7 @@ from ingest.core.marks import FOREVER, OUTSIDE, InstantError, Mark, stretches
 from ingest.core.objective import VIOLATE, AnyObjective, Objective, Rate, RunObjective
 from ingest.core.units import format_duration
 from ingest.objectives.baseline import Comparison, compared
+from ingest.query.burn_rate import BurnAlert
 from ingest.query.compare import NotedIn, noted_in
 from ingest.query.episodes import (
     ENDED,
@@ -34,6 +35,7 @@ from ingest.query.episodes import (
     PROVISIONAL,
     VIOLATED,
     Episode,
+    Labels,
     Life,
     Verdict,
     judged,
@@ -42,12 +44,22 @@ from ingest.query.episodes import (
 )
 from ingest.query.origin import Run
 from ingest.query.overview import span_of
-from ingest.query.question import ABSOLUTE, ALL, Answer, NothingMatchesError, Question, check_labels, is_absolute, steady_words
+from ingest.query.question import (
+    ABSOLUTE,
+    ALL,
+    Answer,
+    NothingMatchesError,
+    Question,
+    check_labels,
+    is_absolute,
+    literal,
+    steady_words,
+)
 from ingest.query.story.ground import Finding, Story
 from ingest.store import Store
 
 Ask = Callable[[Question], Answer]
-Tell = Callable[[Episode], None]
+Tell = Callable[[Episode | BurnAlert], None]
 PATTERN = frozenset("*?[")
 
 
@@ -108,6 +120,17 @@ def check(
     found: dict[str, list[Verdict | Comparison | Unjudged]] = {promise.name: [] for promise in objectives}
     warnings: dict[str, None] = {}
     phased = any(isinstance(objective, Objective) and objective.phases for objective in objectives)
+
+    def judge(own: AnyObjective, run: str, lives: dict[int, Life]) -> Sequence[Verdict | Comparison]:
+        if isinstance(own, RunObjective):
+            return compared(asked, own, run, runs, selection)
+        step = own.window_ns
+        if step not in lives:
+            lives[step] = _life(asked, run, step, (finals or {}).get(run, FOREVER), noted if phased else None)
+        of_run, said = _of_run(asked, own, lives[step], selection)
+        warnings.update(dict.fromkeys(said))
+        return of_run
+
     for run in sorted(runs):
         lives: dict[int, Life] = {}
         for objective in objectives:
@@ -117,13 +140,7 @@ def check(
             try:
                 if not lives:
                     _check_overlap(ask, run, selection)
-                if isinstance(own, RunObjective):
-                    found[own.name] += compared(asked, own, run, runs, selection)
-                    continue
-                step = own.window_ns
-                if step not in lives:
-                    lives[step] = _life(asked, run, step, (finals or {}).get(run, FOREVER), noted if phased else None)
-                verdicts_of_run, said = _of_run(asked, own, lives[step], selection)
+                found[own.name] += judge(own, run, lives)
             except InstantError as error:
                 if not growing:
                     raise InputError(f"{own.name}: {error}", path, error.line) from None
@@ -133,13 +150,8 @@ def check(
                 raise InputError(f"{own.name}: {reason}", path, own.line) from None
             except InputError as error:
                 found[own.name].append(Unjudged(objective, run, str(error)))
-            else:
-                found[own.name] += verdicts_of_run
-                warnings |= dict.fromkeys(said)
     for objective in objectives:
-        beside = f", beside {objective.promise.baseline}" if isinstance(objective, RunObjective) else ""
-        none = Unjudged(objective, "", f"no run is selected by --run, --where and where{beside}")
-        found[objective.name] = found[objective.name] or [none]
+        found[objective.name] = found[objective.name] or [Unjudged(objective, "", _nothing(objective))]
     every = [entry for several in found.values() for entry in several]
     checked = Checked(
         tuple(entry for entry in every if isinstance(entry, Verdict)),
@@ -150,6 +162,11 @@ def check(
     if not checked.verdicts and not checked.compared:
         raise InputError(f"no objective can be judged: {checked.unjudged[0].objective.name}: {checked.unjudged[0].reason}")
     return checked
+
+
+def _nothing(objective: AnyObjective) -> str:
+    beside = f", beside {objective.promise.baseline}" if isinstance(objective, RunObjective) else ""
+    return f"no run is selected by --run, --where and where{beside}"
 
 
 def keep(store: Store, checked: Checked) -> None:
@@ -174,16 +191,20 @@ def after(
     """Return what `watch` calls after each cycle: it judges the final windows of a run, keeps the episodes, reports changes.
 
     `marks` are given beside those that the store keeps. It returns what was found, None where there is nothing to judge yet.
+    Baselines are for `against_baselines`, once the run has ended.
 
-    `tell` is called once when an episode has begun (its state is open) and once when it has ended. The store holds what was
-    reported, also for the next process; if this one is killed between reporting and keeping, the change is reported again, under
-    the same id and state. InputError and StoreError as of `check` and of the store.
+    `tell` is called once when an episode has begun (its state is open), once when it has ended, and once when a budget that has
+    a period begins to burn too fast. The store holds which episodes were reported, also for the next process; if this one is
+    killed between reporting and keeping, the change is reported again, under the same id and state, and an alert that lasts is
+    always. InputError and StoreError as of `check` and of the store.
     """
+    windowed = [objective for objective in objectives if isinstance(objective, Objective)]
+    alerts: dict[str, set[tuple[str, Labels, int]]] = {}
 
     def judge(store: Store, run: str) -> Checked | None:
         records = [record for record in store.runs() if record.run == run]
         try:
-            words = (labels_of(records), objectives, Question(), path, finals_of(records), noted_in(store, marks))
+            words = (labels_of(records), windowed, Question(), path, finals_of(records), noted_in(store, marks))
             checked = check(store.answer, *words, growing=True)
         except InputError as error:
             if error.line is not None:
@@ -196,10 +217,27 @@ def after(
                 tell(replace(episode, state=OPEN))
             if episode.state == ENDED != before:
                 tell(episode)
+        first, told = run not in alerts, alerts.setdefault(run, set())
+        for verdict in checked.verdicts:
+            if verdict.objective.budget and verdict.objective.budget.period_ns:
+                for alert in verdict.alerts:
+                    if (verdict.objective.name, verdict.labels, alert.start_ns) not in told and (alert.open or not first):
+                        tell(alert)
+                    told.add((verdict.objective.name, verdict.labels, alert.start_ns))
         keep(store, checked)
         return checked
 
     return judge
+
+
+def against_baselines(
+    objectives: Sequence[AnyObjective], store: Store, run: str, path: Path | None = None
+) -> Sequence[Comparison]:
+    """Return how a run of a store compares with its baselines there. InputError where that cannot be told, as of `check`."""
+    whole = [objective for objective in objectives if isinstance(objective, RunObjective)]
+    if not whole:
+        return ()
+    return check(store.answer, labels_of(store.runs()), whole, Question(runs=(literal(run),)), path).compared
 
 
 def labels_of(records: Iterable[Run]) -> RunLabels:

@@ -19,7 +19,7 @@ from ingest.core.errors import CONTROLS, shown
 from ingest.core.units import format_duration
 from ingest.objectives.baseline import Comparison
 from ingest.objectives.check import Checked, Unjudged
-from ingest.objectives.objectives import budgets, group_name, looked_at, missed, peak, promise, stamp_of
+from ingest.objectives.objectives import budgets, burnt, group_name, looked_at, missed, peak, promise, stamp_of
 from ingest.query.episodes import CANNOT_TELL, VIOLATED, Verdict, undetermined
 
 SECOND = 1_000_000_000
@@ -39,7 +39,13 @@ def junit(checked: Checked, name: str, base: str) -> str:
 
 def _case(verdict: Verdict, base: str) -> str:
     seconds = verdict.windows * verdict.objective.window_ns / SECOND
-    lines = [promise(verdict.objective), looked_at([verdict]), budgets([verdict]), *_episode_lines(verdict, base)]
+    lines = [
+        promise(verdict.objective),
+        looked_at([verdict]),
+        budgets([verdict]),
+        *burnt([verdict], base),
+        *_episode_lines(verdict, base),
+    ]
     message = f"{undetermined([verdict])} and could change the verdict"
     return _told(verdict, lines, message if verdict.outcome == CANNOT_TELL else _message(verdict), seconds)
 

@@ -13,8 +13,9 @@ window violates an objective when its percentile lies above the threshold, or it
 an episode, without `hold` one window without a violation does not end it, without `no_data` a window without completions goes on
 as the one before it (`hold`); for a rate it is violated. `budget: 1%` is the error budget: the share of a run's windows that may
 be violated before the objective is, or `of requests` the share of them that may take longer than the threshold. `during`,
-`outside`, `before`, `after` with a glob of marks leave windows out that do not lie wholly in that part of the run. What is held against a baseline has no windows. Whatever is
-not understood is an error that names file, line and remedy: an objective that is half read would promise something else.
+`outside`, `before`, `after` with a glob of marks leave windows out that do not lie wholly in that part of the run. What is held
+against a baseline has no windows. Whatever is not understood is an error that names file, line and remedy: an objective that is
+half read would promise something else.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ OF_WINDOWS = ("window", "for", "hold", "no_data", "budget", *PHASES)
 FIELDS = {"window": "window_ns", "for": "for_ns", "hold": "hold_ns"}  # the others as their words
 LONGEST_NAME = 200
 NULL = "tag:yaml.org,2002:null"
-BUDGET = re.compile(r"(\d{1,2}(?:\.\d{1,9})?)\s*%(?:\s+of\s+(windows|requests))?")
+BUDGET = re.compile(r"(\d{1,2}(?:\.\d{1,9})?)\s*%(?:\s+of\s+(windows|requests))?(?:\s+in\s+(\S.*))?")
 GOOD = re.compile(r"(\d{1,2}(?:\.\d{1,9})?)\s*%\s*(?:of requests )?(?:within|under|below|<=?)\s*(\S.*)")
 ZERO = re.compile(r"0+(\.0+)?\s*(ns|us|µs|ms|s|min|m|h|d)?")
 
@@ -233,9 +234,13 @@ class _Reader:
         text = self.text(node, word)
         match = BUDGET.fullmatch(text.strip())
         if not match:
-            percentage = "give a percentage of windows from 0% to below 100%, as in 1%, or 0.1% of requests"
+            percentage = "give a percentage of windows from 0% to below 100%, as in 1%, 0.1% of requests, or 1% in 24h"
             raise self.wrong(node, f"{text!r} is not a budget: {percentage}")
-        return Budget(Fraction(match[1]) / 100, match[2] == "requests")
+        try:
+            period = parse_duration(match[3]) if match[3] else None
+        except UsageError as error:
+            raise self.wrong(node, f"budget: {error}") from None
+        return Budget(Fraction(match[1]) / 100, match[2] == "requests", period)
 
     def phase(self, node: Node, word: str) -> Phase:
         return Phase(word, self.text(node, word).strip(), node.start_mark.line + 1)
@@ -312,11 +317,11 @@ def stamp_of(base: str, verdicts: Sequence[Verdict] = ()) -> Stamp:
 
 def promise(objective: AnyObjective) -> str:
     """Return an objective in words: p99 at most 5ms in windows of 10s, for 30s."""
-    words, phases = str(objective.promise), ()
+    words, phases = str(objective.promise), list[Phase]()
     if isinstance(objective, Objective):
         words += f" in windows of {format_duration(objective.window_ns)}"
         words += f", for {format_duration(objective.for_ns)}" if objective.for_ns > objective.window_ns else ""
-        phases = objective.phases
+        phases += objective.phases
     if objective.where:
         words += " where " + ", ".join(f"{name} {glob}".replace(ALTERNATIVE, " or ") for name, glob in objective.where.items())
     return ", ".join([words, *map(str, phases)])
@@ -368,6 +373,27 @@ def budgets(verdicts: Sequence[Verdict]) -> str:
     if not broken:
         outcome = "kept" if not open_yet else "kept or exceeded: samples are missing"
     return f"budget {percent(budget.share)} of the {'requests' if budget.of_requests else 'windows'}: used {shares}; {outcome}"
+
+
+def burnt(verdicts: Sequence[Verdict], base: str) -> list[str]:
+    """Return when burn-rate alerts came, or would have come, before the budgets of one objective and run were gone.
+
+    Nothing of a budget that is kept, unless it has a period.
+    """
+    sentences = []
+    for verdict in verdicts:
+        planned = verdict.objective.budget is not None and verdict.objective.budget.period_ns
+        if not (verdict.alerts or verdict.gone_ns) or (verdict.met and not planned):
+            continue
+        stamp, zero = stamp_of(base, [verdict]), verdict.zero_ns if base == ELAPSED or verdict.relative else 0
+        words = [f"{group_name(verdict.labels)}:"] if verdict.labels else []
+        for alert in verdict.alerts[:1]:
+            words.append(f"warned at {stamp(alert.start_ns - zero)}, {alert}")
+            words += [f"and {len(verdict.alerts) - 1} times more"] if len(verdict.alerts) > 1 else []
+        if verdict.gone_ns is not None:
+            words.append(f"{'; ' if verdict.alerts else 'no warning came before it was '}gone at {stamp(verdict.gone_ns - zero)}")
+        sentences.append(" ".join(words).replace(" ; ", "; "))
+    return sentences
 
 
 def peak(episode: Episode) -> str:

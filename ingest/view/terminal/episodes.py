@@ -12,7 +12,7 @@ from ingest.core.errors import counted, listed
 from ingest.core.objective import Rate, per_second
 from ingest.core.units import UNITS_NS, Stamp, format_duration, latency
 from ingest.objectives.check import Checked
-from ingest.objectives.objectives import ELAPSED, budgets, group_name, left_out, looked_at, promise, stamp_of
+from ingest.objectives.objectives import ELAPSED, budgets, burnt, group_name, left_out, looked_at, promise, stamp_of
 from ingest.query.episodes import CANNOT_TELL, MET, NOTHING, VIOLATED, Episode, Verdict, undetermined
 from ingest.query.table import Table
 from ingest.view.terminal.tables import clock, count, empty_table, escape, people, say, say_notes
@@ -124,7 +124,7 @@ def print_checked(checked: Checked, base: str, belonging: Sequence[str] = ()) ->
         word = next((outcome for outcome in (VIOLATED, CANNOT_TELL) if outcome in outcomes), MET)
         head = f"{name}{f', {run}' if several else ''}"
         say(out, [f"{WORDS[word]}  {head}: {promise(verdicts[0].objective)}"], None if word == MET else "bold")
-        say(out, (f"    {line}" for line in (looked_at(verdicts), budgets(verdicts)) if line))
+        say(out, (f"    {line}" for line in (looked_at(verdicts), budgets(verdicts), *burnt(verdicts, base)) if line))
     for line in comparison_lines(checked):
         say(out, [line], None if line.startswith(WORDS[MET]) else "bold")
     say_notes(out, notes(checked))
