@@ -101,8 +101,8 @@ def _change(text: str, measure: str | None, share: str, side: str, baseline: str
         raise UsageError(f"{text!r} is no objective: 'p99 at most 10% above BASELINE', or 'rate at most 5% below BASELINE'")
     if of_rate:
         return Change(None, allowed, baseline)
-    [percentile] = parse_percentiles((measure or "").removeprefix("p"))
-    if not measure or not measure.startswith("p") or not 0 < percentile.top < 100 * percentile.bottom:
+    [percentile] = parse_percentiles(measure[1:] if measure and measure.startswith("p") else "100")
+    if not 0 < percentile.top < 100 * percentile.bottom:
         raise UsageError(f"{text!r} compares no percentile below 100, and no rate: a maximum has no bounds to be compared by")
     return Change(percentile, allowed, baseline)
 

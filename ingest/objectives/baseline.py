@@ -130,7 +130,8 @@ def _baselines(glob: str, run: str, selection: Question, runs: RunLabels) -> Seq
     """Return the runs that a run is held against, none for one of them."""
     matching = [glob] if glob in runs else [name for name in sorted(runs) if run_matches(name, (glob,))]
     if not matching:
-        raise UsageError(f"{glob} is no run here: {choices(glob, sorted(runs))}")
+        apart = "; a store tells the logs of several runs apart (load --run NAME)" if len(runs) == 1 else ""
+        raise UsageError(f"{glob} is no run here: {choices(glob, sorted(runs))}{apart}")
     if run in matching:
         return []
     if len(matching) == 1:
@@ -163,6 +164,7 @@ def _rates(
         low, high = rates_between(before, now, len(groups))
         (first, first_most), (second, second_most) = (each.get(group, (1.0, 1.0)) for each in lacking)
         means = [float(np.concatenate(runs).mean()) if sum(map(len, runs)) else math.nan for runs in (before, now)]
+        means = [mean * least for mean, least in zip(means, (first, second), strict=True)]
         ratio = means[1] / means[0] if means[0] else math.nan
         # What is missing may have completed in any window.
         found[group] = (means[0], means[1], ratio, low * second / first_most, high * second_most / first)
@@ -193,5 +195,5 @@ def _lacking(answer: Answer) -> dict[Group, tuple[float, float]]:
         np.add.at(most, lacks.row, np.where(lacks.most == UNKNOWN, np.inf, lacks.most))
         for row, code in enumerate(part.series.tolist()):
             count = max(int(part.samples[row]), 1)
-            found[part.table[code]] = (1 + least[row] / count, 1 + most[row] / count)
+            found[part.table[code]] = (1 + float(least[row]) / count, 1 + float(most[row]) / count)
     return found

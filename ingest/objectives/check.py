@@ -202,6 +202,8 @@ def after(
     alerts: dict[str, set[tuple[str, Labels, int]]] = {}
 
     def judge(store: Store, run: str) -> Checked | None:
+        if not windowed:
+            return None
         records = [record for record in store.runs() if record.run == run]
         try:
             words = (labels_of(records), windowed, Question(), path, finals_of(records), noted_in(store, marks))

@@ -446,7 +446,7 @@ def test_the_webhook_is_told_of_each_episode() -> None:
     assert done.returncode == 1
     assert len(there.taken) == len(rows(done)) == len({one["id"] for one in there.taken})
     assert [one["start"] for one in there.taken] == [row["start"] for row in rows(done)]
-    assert re.search(r"sent 127\.0\.0\.1:\d+ \d+ episodes", done.stderr)
+    assert re.search(r"sent 127\.0\.0\.1:\d+ \d+ messages", done.stderr)
 
 
 @pytest.mark.slow
