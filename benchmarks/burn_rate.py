@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -80,7 +81,7 @@ def incident(run: Run, noise: np.random.Generator) -> tuple[np.ndarray, np.ndarr
 def told(run: Run, bad: np.ndarray, every: np.ndarray) -> tuple[list, int | None]:
     """Return the alerts of a run, and when its budget was gone."""
     ends = (np.arange(run.windows) + 1) * run.window * SECOND
-    return burning(ends, bad, every, run.share, run.window * SECOND, run.hours * 3600 * SECOND)
+    return burning(ends, bad, every, Fraction(str(run.share)), run.window * SECOND, run.hours * 3600 * SECOND)
 
 
 class Result(NamedTuple):

@@ -356,7 +356,7 @@ def _burning(rows: Windows, bad: Bool, code: int, objective: Objective) -> tuple
     ends[last - 1] = rows.end_ns[own]
     over, every = (rows.over, rows.samples) if budget.of_requests else (bad.astype(np.int64), np.ones(len(rows), np.int64))
     bad_ones, all_ones = (np.repeat(each[own], times) for each in (over, every))
-    return burning(ends, bad_ones, all_ones, float(budget.share), step, period)
+    return burning(ends, bad_ones, all_ones, budget.share, step, period)
 
 
 def missing_of(labels: Labels, missing: Sequence[Lack], life: Life) -> int | None:
