@@ -448,9 +448,12 @@ def violated(rows: Windows, objective: Objective, *, possibly: bool = False) -> 
         above: Bool = values > limit(objective)
     if objective.no_data == VIOLATE:
         above |= empty if possibly else empty & ~rows.lacking
-    elif objective.no_data == HOLD:
-        before = above[:-1] & (rows.group[1:] == rows.group[:-1]) & (rows.stretch[1:] == rows.stretch[:-1])
-        above[1:] |= empty[1:] & before
+    elif objective.no_data == HOLD and len(rows):
+        # A stretch goes on as what is before it, unless something that is missing may have completed in it.
+        own = ~empty | (above if possibly else rows.lacking)
+        own[0] = True
+        own[1:] |= (rows.group[1:] != rows.group[:-1]) | (rows.stretch[1:] != rows.stretch[:-1])
+        above = above[np.maximum.accumulate(np.where(own, np.arange(len(rows)), 0))]
     return above
 
 
