@@ -417,12 +417,15 @@ def lacking_silence(rows: Windows, groups: Sequence[Labels], objective: Objectiv
     lacking = cut_at(rows.group[silent], table, rows.start_ns[silent], rows.end_ns[silent], by, missing)
     if not len(lacking):
         return rows
-    most, marked = rows.most.copy(), rows.lacking.copy()
-    marked[silent[lacking.row[of_rate | (lacking.most != UNKNOWN)]]] = True
-    highest = np.where(lacking.high_ns == OPEN_END, np.inf, lacking.high_ns.astype(np.float64))
-    most[silent[lacking.row]] = -np.inf
-    np.maximum.at(most, silent[lacking.row], highest)
-    return replace(rows, most=most, lacking=marked)
+    least, most, marked, places = rows.least.copy(), rows.most.copy(), rows.lacking.copy(), silent[lacking.row]
+    marked[places[of_rate | (lacking.most != UNKNOWN)]] = True
+    if of_rate:  # where something completed it is one at least, and all that is missing at most
+        least[places], most[places] = 0, -1
+        np.subtract.at(least, places, np.where(lacking.most == UNKNOWN, np.inf, lacking.most))
+    else:
+        most[places] = -np.inf
+        np.maximum.at(most, places, np.where(lacking.high_ns == OPEN_END, np.inf, lacking.high_ns.astype(np.float64)))
+    return replace(rows, least=least, most=most, lacking=marked)
 
 
 def _cut(rows: Windows, places: Int, edge: int, step_ns: int) -> Windows:
@@ -443,14 +446,15 @@ def violated(rows: Windows, objective: Objective, *, possibly: bool = False) -> 
     Whatever is missing; or `possibly`, those that missing samples may have violated, too.
     """
     empty = rows.samples == 0
-    values = rows.most if possibly else rows.least
     with np.errstate(invalid="ignore"):
-        above: Bool = values > limit(objective)
+        above: Bool = (rows.most if possibly else rows.least) > limit(objective)
     if objective.no_data == VIOLATE:
         above |= empty if possibly else empty & ~rows.lacking
-    elif objective.no_data == HOLD and len(rows):
-        # A stretch goes on as what is before it, unless something that is missing may have completed in it.
-        own = ~empty | (above if possibly else rows.lacking)
+        return above
+    # Of what is missing something may have completed where nothing is there: then it is not certain what that window is.
+    own = ~empty | (above if possibly else rows.lacking & ~above)
+    above = above if possibly else above & ~empty
+    if objective.no_data == HOLD and len(rows):  # a stretch goes on as what is before it
         own[0] = True
         own[1:] |= (rows.group[1:] != rows.group[:-1]) | (rows.stretch[1:] != rows.stretch[:-1])
         above = above[np.maximum.accumulate(np.where(own, np.arange(len(rows)), 0))]

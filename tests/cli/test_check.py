@@ -94,11 +94,10 @@ def test_a_part_of_the_data_is_judged_alike(store, several: Path, words: tuple[s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", [(3, 11, 17), pytest.param(range(200), marks=pytest.mark.soak)])
-def test_random_incidents_are_found_in_stores_as_by_the_oracle(tmp_path: Path, seeds, capsys) -> None:
+def test_random_incidents_are_found_in_stores_as_by_the_oracle(tmp_path: Path, capsys) -> None:
     for kind in ("sqlite", "double"):
         with grounds(kind, tmp_path) as ground:
-            for seed in seeds:
+            for seed in (3, 11, 17):
                 events, promise = drawn(seed)
                 folder = tmp_path / kind / str(seed)
                 path = written(folder, events)

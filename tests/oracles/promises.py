@@ -17,13 +17,16 @@ Window = tuple[int, list[Event]]
 
 @dataclass(frozen=True)
 class Told:
-    """Of one group: how many windows were judged, are violated for certain, or may be; starts and ends of episodes; the outcome."""
+    """Of one group: how many windows were judged, are violated for certain, or may be; starts and ends of episodes; the outcome, and between
+    which shares of the windows, or of the requests, the promise was missed.
+    """
 
     windows: int
     violated: int
     unknown: int
     certain: list[tuple[int, int]]
     outcome: str
+    used: tuple[Fraction, Fraction]
 
 
 def may_be_violated(inside: list[Event], promise: Promise, missing: int, before: tuple[bool, bool]) -> tuple[bool, bool]:
@@ -80,4 +83,4 @@ def told(every: list[Window], promise: Promise, missing: int, budget: tuple[Frac
         outcome = "violated" if certain else "cannot tell" if possible else "met"
     else:
         outcome = "violated" if least > budget[0] else "cannot tell" if most > budget[0] else "met"
-    return Told(count, violated, perhaps - violated, certain, outcome)
+    return Told(count, violated, perhaps - violated, certain, outcome, (least, most))

@@ -75,7 +75,9 @@ def case_of(seed: int) -> Case:
     budget = (Fraction(share) / 100, of_requests) if noise.random() < 0.5 else None
     if budget:
         text = text.replace("no_data:", f"budget: {share}% of {'requests' if of_requests else 'windows'}, no_data:")
-    word, spans = noise.choice(("", *WORDS)), drawn_marks(seed)
+    first = min(end for _, _, end, _ in events)
+    word, spans = noise.choice(("", *WORDS)), [one for one in drawn_marks(seed) if one[0] >= first]  # others are of no run
+    word = word if spans else ""
     if word:
         text = text.replace("no_data:", f"{word}: 'move*', no_data:")
     missing = noise.choice((0, 0, 1, 3)) if len(events) > 10 else 0
@@ -98,7 +100,7 @@ def checked(folder: Path, case: Case, ground) -> Checked:
     path = written(folder, case.events)
     lines = path.read_text().splitlines()
     for _ in range(case.missing):
-        lines.insert(random.Random(len(lines)).randint(1, len(lines)), f"{lines[1].split(',')[0]},1oo,read,h1")
+        lines.insert(random.Random(len(lines)).randint(2, len(lines) - 1), f"{lines[1].split(',')[0]},1oo,read,h1")
     path.write_text("\n".join([*lines, ""]))
     (folder / "SLA.yml").write_text(case.text)
     reading, run = {"description": description_of(str(folder / "events.yml"))}, folder.name
@@ -139,6 +141,7 @@ def compared(folder: Path, seeds: range, ground) -> Iterator[str]:
                     one.unknown,
                     [(each.start_ns, each.end_ns) for each in one.episodes],
                     one.outcome,
+                    one.used,
                 )
                 == expected
             ), (seed, group, case.missing, case.text)
