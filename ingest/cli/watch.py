@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingest.cli.load import Loading, load_options, print_account
-from ingest.cli.options import WANTED, command, option, share
+from ingest.cli.options import PERCENTILES, command, option, share
 from ingest.cli.output import INTERRUPTED, say
 from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of, store_url
 from ingest.core.errors import DeliveryError, InputError, RefusedError, StoreError, UsageError, counted, plural
@@ -47,7 +47,9 @@ class Options(Loading):
         metavar="N%",
         help="End when every percentile of -p is known this well, such as 5%: 95 % bounds from the windows, by operation.",
     )
-    wanted: str = WANTED
+    wanted: str | None = option(
+        "-p", metavar="LIST", help=f"Percentiles of --until-accuracy, such as 50,99 [default: {PERCENTILES}]."
+    )
     objectives: Path | None = option(
         "--objectives",
         metavar="SLA.yml",
@@ -130,6 +132,8 @@ def watch(options: Options) -> int:
 def _accuracy(options: Options) -> Accuracy | None:
     """Return what looks how well percentiles are known, None where nobody asks; UsageError for what is no percentage."""
     if options.until_accuracy is None:
+        if options.wanted is not None:
+            raise UsageError("-p names the percentiles of --until-accuracy: give both, or leave out -p")
         return None
     from ingest.core.quantiles import parse_percentiles
     from ingest.live.watch.accuracy import Accuracy
@@ -137,7 +141,7 @@ def _accuracy(options: Options) -> Accuracy | None:
     wanted = share(options.until_accuracy)
     if not 0 < wanted < 1:
         raise UsageError(f"--until-accuracy takes a percentage such as 5%, not {options.until_accuracy!r}")
-    return Accuracy(wanted, parse_percentiles(options.wanted))
+    return Accuracy(wanted, parse_percentiles(options.wanted or PERCENTILES))
 
 
 class Telling:
