@@ -386,13 +386,11 @@ def burnt(verdicts: Sequence[Verdict], base: str) -> list[str]:
         if not (verdict.alerts or verdict.gone_ns) or (verdict.met and not planned):
             continue
         stamp, zero = stamp_of(base, [verdict]), verdict.zero_ns if base == ELAPSED or verdict.relative else 0
-        words = [f"{group_name(verdict.labels)}:"] if verdict.labels else []
-        for alert in verdict.alerts[:1]:
-            words.append(f"warned at {stamp(alert.start_ns - zero)}, {alert}")
-            words += [f"and {len(verdict.alerts) - 1} times more"] if len(verdict.alerts) > 1 else []
+        words = [f"warned at {stamp(alert.start_ns - zero)}, {alert}" for alert in verdict.alerts[:1]]
+        words += [f"{len(verdict.alerts) - 1} more"] if len(verdict.alerts) > 1 else []
         if verdict.gone_ns is not None:
-            words.append(f"{'; ' if verdict.alerts else 'no warning came before it was '}gone at {stamp(verdict.gone_ns - zero)}")
-        sentences.append(" ".join(words).replace(" ; ", "; "))
+            words.append(f"{'' if verdict.alerts else 'no warning came before it was '}gone at {stamp(verdict.gone_ns - zero)}")
+        sentences.append(f"{group_name(verdict.labels)}: {'; '.join(words)}".removeprefix(": "))
     return sentences
 
 
