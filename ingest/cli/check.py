@@ -38,7 +38,8 @@ class Options(Asking, Showing):
     promises: tuple[str, ...] = option(
         "--sla",
         metavar="OBJECTIVE",
-        help="Objective in place of a file, such as 'p99<5ms', 'max<1s' or 'rate>=5000/s'; may be repeated.",
+        help="Objective in place of a file, such as 'p99<5ms', 'max<1s', 'rate>=5000/s', or against a run: 'p99 at most 10% "
+        "above nightly-41', 'rate at most 5% below nightly-41'; may be repeated.",
     )
     window: str | None = option("--window", metavar="S", help="Width of the windows of --sla, such as 1s [default: 10s].")
     by: str = ""
@@ -66,17 +67,19 @@ def check(options: Options) -> int:
     \b
     Examples:
       tailboard check --sla 'p99<5ms' --sla 'rate>=5000/s' ./cbt-archive
+      tailboard check --sla 'rate at most 5% below nightly-41' --run nightly-42
       tailboard check SLA.yml ./cbt-archive
       tailboard check SLA.yml --run 'nightly-42*' --record
       tailboard check SLA.yml http://host:9200 --run 'nightly-*' --format junit > sla.xml
       tailboard check SLA.yml ./cbt-archive --marks operations.csv
 
     SLA.yml holds objectives: name, window, percentile with threshold, good or rate; for, hold, no_data, budget, where, by, and
-    for parts of a run during, outside, before, after with the text of a mark (docs/guides/check.md).
+    for parts of a run during, outside, before, after with the text of a mark (docs/guides/check.md). A run is compared with a
+    baseline as a whole, by the bounds of compare; that has no episodes.
     csv and ndjson have one line per episode: objective, the by labels, start,end, peak (in --unit, ns), lowest_rate if an
     objective is about a rate, samples, worst_host, state (open, ended, or provisional while windows can still change). Exit
-    status: 1 if an objective is violated, 5 if missing samples could change the verdict ("cannot tell"; --allow-unknown makes it
-    0), 4 if the webhook could not be reached.
+    status: 1 if an objective is violated, 5 if missing samples or wide bounds leave the verdict open ("cannot tell";
+    --allow-unknown makes it 0), 4 if the webhook could not be reached.
     """
     from ingest.objectives.check import keep
     from ingest.objectives.objectives import objective_of
