@@ -132,7 +132,7 @@ def test_what_is_refused_is_not_sent_again_and_keeps_no_other_back(status: int, 
         webhook(there.url).tell([episode(0), episode(1)])
     assert len(there.requests) == 2
     assert [one["id"] for one in there.taken] == [episode(1).id]
-    assert f"refuses 1 of 2 episodes: {told}" in str(error.value)
+    assert f"refuses 1 of 2 messages: {told}" in str(error.value)
     assert "secret" not in str(error.value)
     assert error.value.exit_status == 4
 
@@ -142,7 +142,7 @@ def test_a_receiver_that_stays_away_is_told_of_once(monkeypatch) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{nobody.getsockname()[1]}/hooks/secret"
-    with pytest.raises(DeliveryError, match="received 0 of 2 episodes, 2 were not delivered: connection refused") as error:
+    with pytest.raises(DeliveryError, match="received 0 of 2 messages, 2 were not delivered: connection refused") as error:
         webhook(url).tell([episode(0), episode(1)])
     assert "secret" not in str(error.value)
 

@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from ingest.query.origin import is_store
 
 if TYPE_CHECKING:
     from ingest.core.marks import Mark
-    from ingest.core.objective import Objective
+    from ingest.core.objective import AnyObjective
     from ingest.objectives.check import Checked
     from ingest.objectives.webhook import Webhook
     from ingest.query.episodes import Episode
@@ -37,7 +38,8 @@ class Options(Asking, Showing):
     promises: tuple[str, ...] = option(
         "--sla",
         metavar="OBJECTIVE",
-        help="Objective in place of a file, such as 'p99<5ms', 'max<1s' or 'rate>=5000/s'; may be repeated.",
+        help="Objective in place of a file, such as 'p99<5ms', 'max<1s', 'rate>=5000/s', or against a run: 'p99 at most 10% "
+        "above nightly-41', 'rate at most 5% below nightly-41'; may be repeated.",
     )
     window: str | None = option("--window", metavar="S", help="Width of the windows of --sla, such as 1s [default: 10s].")
     by: str = ""
@@ -65,17 +67,19 @@ def check(options: Options) -> int:
     \b
     Examples:
       tailboard check --sla 'p99<5ms' --sla 'rate>=5000/s' ./cbt-archive
+      tailboard check --sla 'rate at most 5% below nightly-41' --run nightly-42
       tailboard check SLA.yml ./cbt-archive
       tailboard check SLA.yml --run 'nightly-42*' --record
       tailboard check SLA.yml http://host:9200 --run 'nightly-*' --format junit > sla.xml
       tailboard check SLA.yml ./cbt-archive --marks operations.csv
 
     SLA.yml holds objectives: name, window, percentile with threshold, good or rate; for, hold, no_data, budget, where, by, and
-    for parts of a run during, outside, before, after with the text of a mark (docs/guides/check.md).
+    for parts of a run during, outside, before, after with the text of a mark (docs/guides/check.md). A run is compared with a
+    baseline as a whole, by the bounds of compare; that has no episodes.
     csv and ndjson have one line per episode: objective, the by labels, start,end, peak (in --unit, ns), lowest_rate if an
     objective is about a rate, samples, worst_host, state (open, ended, or provisional while windows can still change). Exit
-    status: 1 if an objective is violated, 5 if missing samples could change the verdict ("cannot tell"; --allow-unknown makes it
-    0), 4 if the webhook could not be reached.
+    status: 1 if an objective is violated, 5 if missing samples or wide bounds leave the verdict open ("cannot tell";
+    --allow-unknown makes it 0), 4 if the webhook could not be reached.
     """
     from ingest.objectives.check import keep
     from ingest.objectives.objectives import objective_of
@@ -166,8 +170,11 @@ def violations(origin: Origin, path: Path, question: Question, marks: Sequence[M
     return [each for verdict in checked.verdicts for each in verdict.episodes]
 
 
-def _checked(origin: Origin, path: Path | None, selection: Question, marks: Sequence[Mark], said: Sequence[Objective]) -> Checked:
+def _checked(
+    origin: Origin, path: Path | None, selection: Question, marks: Sequence[Mark], said: Sequence[AnyObjective]
+) -> Checked:
     """Return the verdicts of the objectives of a file and of those `said`, by marks of files beside those of the origin."""
+    from ingest.core.objective import RunObjective
     from ingest.objectives.check import check as verdicts_of
     from ingest.objectives.check import finals_of, labels_of
     from ingest.objectives.objectives import read_objectives
@@ -175,10 +182,12 @@ def _checked(origin: Origin, path: Path | None, selection: Question, marks: Sequ
     from ingest.query.lags import answered
     from ingest.query.plan import settled
 
-    records, selection = origin.runs(), settled(origin, selection)
+    records = origin.runs()
     runs = labels_of(records)
     of_file = read_objectives(path, {name for labels in runs.values() for name in labels}) if path else ()
     objectives = [*of_file, *said]
+    globs = tuple(each.promise.baseline for each in objectives if isinstance(each, RunObjective)) if selection.runs else ()
+    selection = replace(settled(origin, replace(selection, runs=(*selection.runs, *globs))), runs=selection.runs)
     names = [objective.name for objective in objectives]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"two objectives are called {twice!r}: leave one out, or name it in a file")
@@ -187,9 +196,9 @@ def _checked(origin: Origin, path: Path | None, selection: Question, marks: Sequ
 
 
 def _say_notes(checked: Checked) -> None:
-    from ingest.view.terminal.episodes import notes, unjudged_windows
+    from ingest.view.terminal.episodes import comparison_lines, notes, unjudged_windows
 
-    for note in (*notes(checked), *unjudged_windows(checked)):
+    for note in (*comparison_lines(checked), *notes(checked), *unjudged_windows(checked)):
         say(note)
 
 
@@ -199,7 +208,7 @@ def _write(checked: Checked, options: Options, suite: str, belonging: Sequence[s
     from ingest.objectives.objectives import stamp_of
     from ingest.view.terminal.episodes import episode_rows, print_checked
 
-    relative = all(verdict.relative for verdict in checked.verdicts)
+    relative = bool(checked.verdicts) and all(verdict.relative for verdict in checked.verdicts)
     form, base = options.format, options.time_base or ("elapsed" if relative else "utc")
     if base != "elapsed" and relative:
         raise UsageError("the start of a run is not known, so its times are elapsed; give --t0 for times of the clock")
@@ -216,14 +225,16 @@ def _write(checked: Checked, options: Options, suite: str, belonging: Sequence[s
 def _sent(hook: Webhook | None, checked: Checked) -> int:
     """Tell the webhook of every episode that is certain; return the exit status, 0 where all went well."""
     from ingest.objectives.check import certain
+    from ingest.query.episodes import VIOLATED as BROKEN
 
     if hook is None:
         return 0
     episodes = sorted((each for verdict in checked.verdicts for each in certain(verdict)), key=lambda each: each.start_ns)
+    worse = [each for each in checked.compared if each.outcome == BROKEN]
     try:
-        count = hook.tell(episodes, {verdict.run: verdict.relative for verdict in checked.verdicts})
+        count = hook.tell([*episodes, *worse], {verdict.run: verdict.relative for verdict in checked.verdicts})
     except DeliveryError as error:
         say(error)
         return error.exit_status
-    say(f"sent {hook.host} {counted(count, 'episode')}")
+    say(f"sent {hook.host} {counted(count, 'message')}")
     return 0

@@ -14,7 +14,7 @@ from ingest.cli.output import say
 from ingest.core.errors import StoreError, UsageError, counted
 
 if TYPE_CHECKING:
-    from ingest.core.objective import Objective
+    from ingest.core.objective import AnyObjective
     from ingest.store.elastic.client import Address
     from ingest.store.elastic.setup import Change
     from ingest.view.kibana.importing import Account, SavedObject
@@ -122,7 +122,7 @@ def _show(change: Change, verb: str) -> None:
         say(f"    {line}")
 
 
-def _target(options: Options) -> tuple[str, str, tuple[Objective, ...] | None] | None:
+def _target(options: Options) -> tuple[str, str, tuple[AnyObjective, ...] | None] | None:
     """Return URL and space of the Kibana of a call, None without one, and the objectives that get rules (None: no rules).
 
     Raises UsageError, InputError.
@@ -140,7 +140,7 @@ def _target(options: Options) -> tuple[str, str, tuple[Objective, ...] | None] |
     return checked_url(options.kibana), checked_space(options.space or DEFAULT_SPACE), objectives
 
 
-def _set_up_kibana(url: str, space: str, objectives: tuple[Objective, ...] | None, *, prefix: str, dry_run: bool) -> None:
+def _set_up_kibana(url: str, space: str, objectives: tuple[AnyObjective, ...] | None, *, prefix: str, dry_run: bool) -> None:
     """Import all saved objects and install the rules; StoreError names each object that Kibana refuses."""
     from ingest.view.kibana.importing import Connection, import_objects, shipped
 
@@ -188,7 +188,7 @@ def _show_imported(connection: Kibana, account: Account) -> None:
     say(f"{place} (Kibana {connection.version}): {taken} overwritten; look at {place}/app/dashboards")
 
 
-def _set_up_rules(connection: Kibana, prefix: str, objectives: Sequence[Objective], *, dry_run: bool) -> None:
+def _set_up_rules(connection: Kibana, prefix: str, objectives: Sequence[AnyObjective], *, dry_run: bool) -> None:
     from ingest.view.kibana.rules import PATH, is_as_wanted, put_rule, rules_for, stored_rule
 
     rules, left = rules_for(objectives, prefix, connection.space, connection.version)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingest.cli.load import Loading, load_options, print_account
-from ingest.cli.options import WANTED, command, option, share
+from ingest.cli.options import PERCENTILES, command, option, share
 from ingest.cli.output import INTERRUPTED, say
 from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of, store_url
 from ingest.core.errors import DeliveryError, InputError, RefusedError, StoreError, UsageError, counted, plural
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from ingest.live.watch.cycle import Cycle, WatchCycle
     from ingest.load.load import LoadAccount
     from ingest.objectives.check import Checked
-    from ingest.objectives.webhook import Webhook
-    from ingest.query.episodes import Episode
+    from ingest.objectives.webhook import News, Webhook
     from ingest.store import Store
 
 NOT_REACHED = 5
@@ -48,7 +47,9 @@ class Options(Loading):
         metavar="N%",
         help="End when every percentile of -p is known this well, such as 5%: 95 % bounds from the windows, by operation.",
     )
-    wanted: str = WANTED
+    wanted: str | None = option(
+        "-p", metavar="LIST", help=f"Percentiles of --until-accuracy, such as 50,99 [default: {PERCENTILES}]."
+    )
     objectives: Path | None = option(
         "--objectives",
         metavar="SLA.yml",
@@ -131,6 +132,8 @@ def watch(options: Options) -> int:
 def _accuracy(options: Options) -> Accuracy | None:
     """Return what looks how well percentiles are known, None where nobody asks; UsageError for what is no percentage."""
     if options.until_accuracy is None:
+        if options.wanted is not None:
+            raise UsageError("-p names the percentiles of --until-accuracy: give both, or leave out -p")
         return None
     from ingest.core.quantiles import parse_percentiles
     from ingest.live.watch.accuracy import Accuracy
@@ -138,7 +141,7 @@ def _accuracy(options: Options) -> Accuracy | None:
     wanted = share(options.until_accuracy)
     if not 0 < wanted < 1:
         raise UsageError(f"--until-accuracy takes a percentage such as 5%, not {options.until_accuracy!r}")
-    return Accuracy(wanted, parse_percentiles(options.wanted))
+    return Accuracy(wanted, parse_percentiles(options.wanted or PERCENTILES))
 
 
 class Telling:
@@ -151,9 +154,10 @@ class Telling:
         from ingest.objectives.check import after
         from ingest.objectives.objectives import read_objectives
 
-        self._judge: Callable[[Store, str], Checked | None] = after(read_objectives(sla, None), self._report, sla, marks)
+        self._sla, self._objectives = sla, read_objectives(sla, None)
+        self._judge: Callable[[Store, str], Checked | None] = after(self._objectives, self._report, sla, marks)
         self._hook = hook
-        self._waiting: list[Episode] = []
+        self._waiting: list[News] = []
         self._complained = False
         self._next: dict[str, float] = {}
 
@@ -169,20 +173,33 @@ class Telling:
             self._next[run] = ended + SHARE * (ended - began)
 
     def end(self, store: Store, runs: list[str]) -> None:
-        """Judge runs that have settled, say which phases never came; DeliveryError where the webhook did not get everything."""
+        """Judge runs that have settled, also against baselines, and say which phases never came.
+
+        DeliveryError where the webhook did not get everything.
+        """
+        from ingest.core.objective import Objective
+        from ingest.objectives.check import against_baselines
+        from ingest.query.episodes import VIOLATED
+
         for run in runs:
             checked = self._judge(store, run)
             for entry in checked.unjudged if checked else ():
-                if entry.objective.phases:
+                if isinstance(entry.objective, Objective) and entry.objective.phases:
                     say(f"{entry.objective.name}: not judged in {run}: {entry.reason}")
+            try:
+                for comparison in against_baselines(self._objectives, store, run, self._sla):
+                    self._report(comparison, send=comparison.outcome == VIOLATED)
+            except InputError as error:
+                say(error)
         if self._hook is not None and self._waiting:
             self._hook.tell(self._waiting)
 
-    def _report(self, episode: Episode) -> None:
+    def _report(self, news: News, *, send: bool = True) -> None:
         from ingest.objectives.webhook import sentence
 
-        say(sentence(episode))
-        self._waiting.append(episode)
+        say(sentence(news))
+        if send:
+            self._waiting.append(news)
 
     def _deliver(self) -> None:
         """Tell the webhook what waits; what it refuses is dropped and said, whom it does not find is said once."""

@@ -141,7 +141,11 @@ NotedMark = Mapping[str, Any]
 
 
 class InstantError(UsageError):
-    """Only marks without an end match, and nothing lies during an instant."""
+    """Only marks without an end match a phase, written in a `line`, and nothing lies during an instant."""
+
+    def __init__(self, text: str, line: int) -> None:
+        super().__init__(text)
+        self.line = line
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +201,8 @@ def stretches(phases: Sequence[Phase], marks: Sequence[NotedMark], run: str) -> 
             text = str(chosen[0]["text"])
             raise InstantError(
                 f"during: {phase.glob} matches the mark {text!r} of {run}, which has no end, and nothing lies during an instant: "
-                f"give it an end (tailboard mark --end, or a line of time,end,text), or write after: {phase.glob}"
+                f"give it an end (tailboard mark --end, or a line of time,end,text), or write after: {phase.glob}",
+                phase.line,
             )
         spans = _both(spans, _spans(phase.word, chosen))
     return Stretches(tuple(spans), ", ".join(str(phase) for phase in phases))

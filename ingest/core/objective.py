@@ -17,6 +17,9 @@ from ingest.core.units import figure, latency, parse_duration
 
 VIOLATE, HOLD, OK = "violate", "hold", "ok"
 A_LATENCY = re.compile(r"(?:p(?P<percentile>\d+(?:\.\d+)?%?)|(?P<max>max))\s*<=?\s*(?P<limit>[\d.]+\s*[a-zµ]+)")
+A_CHANGE = re.compile(
+    r"(?:(?P<measure>\S+)\s+)?at most\s+(?P<share>\d{1,4}(?:\.\d{1,9})?)\s*%\s*(?P<side>above|below)\s+(?P<baseline>\S.*)"
+)
 A_RATE = re.compile(r"(?:rate\s*)?>=?\s*(?P<least>\d{1,15}(?:\.\d{1,9})?)\s*(?:/\s*s)?")
 
 
@@ -53,11 +56,35 @@ class Rate:
         return {"percentile": "", "threshold_ns": 0, "least_rate": float(self.least)}
 
 
-def parse_promise(text: str) -> Latency | Rate:
-    """Return the promise of a text such as p99<5ms, max<1s or rate>=5000/s; UsageError for anything else.
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A percentile, or the rate (None), that is to be at most this share worse than in the runs that match `baseline`."""
 
-    `<` says at most, as `<=` does: the latency itself keeps the promise.
+    percentile: Percentile | None
+    share: Fraction
+    baseline: str
+
+    @property
+    def limit(self) -> Fraction:
+        """Return the ratio to the baseline that still keeps the promise: the largest of a percentile, the least of a rate."""
+        return 1 + self.share if self.percentile else 1 - self.share
+
+    def __str__(self) -> str:
+        measure, side = (self.percentile.name, "above") if self.percentile else ("rate", "below")
+        return f"{measure} at most {figure(float(100 * self.share))} % {side} {self.baseline}"
+
+
+Promise = Latency | Rate | Change
+
+
+def parse_promise(text: str) -> Promise:
+    """Return the promise of a text; UsageError for anything else.
+
+    p99<5ms, max<1s, rate>=5000/s, p99 at most 10% above nightly-41, rate at most 5% below nightly-41. `<` says at most, as `<=`
+    does: the latency itself keeps the promise.
     """
+    if found := A_CHANGE.fullmatch(text.strip()):
+        return _change(text, **found.groupdict())
     if found := A_LATENCY.fullmatch(text.strip()):
         [percentile] = parse_percentiles(found["percentile"] or "100")
         if percentile.top:
@@ -65,6 +92,19 @@ def parse_promise(text: str) -> Latency | Rate:
     elif (found := A_RATE.fullmatch(text.strip())) and Fraction(found["least"]):
         return Rate(Fraction(found["least"]))
     raise UsageError(f"{text!r} is no objective: give a percentile and a latency, or a rate, as in 'p99<5ms', 'rate>=5000/s'")
+
+
+def _change(text: str, measure: str | None, share: str, side: str, baseline: str) -> Change:
+    """Return the promise of the words of A_CHANGE."""
+    of_rate, allowed = measure == "rate", Fraction(share) / 100
+    if side != ("below" if of_rate else "above") or (of_rate and allowed >= 1):
+        raise UsageError(f"{text!r} is no objective: 'p99 at most 10% above BASELINE', or 'rate at most 5% below BASELINE'")
+    if of_rate:
+        return Change(None, allowed, baseline)
+    [percentile] = parse_percentiles(measure[1:] if measure and measure.startswith("p") else "100")
+    if not 0 < percentile.top < 100 * percentile.bottom:
+        raise UsageError(f"{text!r} compares no percentile below 100, and no rate: a maximum has no bounds to be compared by")
+    return Change(percentile, allowed, baseline)
 
 
 def promise_from(percentile: str, threshold_ns: int, least_rate: float | None = None) -> Latency | Rate:
@@ -82,10 +122,14 @@ def per_second(rate: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The share of the windows of a run, or of its requests, that may miss what is promised."""
+    """The share of the windows of a run, or of its requests, that may miss what is promised.
+
+    `period_ns` is how long the run is to last, None where nobody says: a warning before the budget is gone needs it.
+    """
 
     share: Fraction
     of_requests: bool = False
+    period_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +152,17 @@ class Objective:
     line: int = 0
     budget: Budget | None = None
     phases: tuple[Phase, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunObjective:
+    """One promise about whole runs against their baseline, in the series whose labels match the globs in `where`."""
+
+    name: str
+    promise: Change
+    where: Mapping[str, str] = field(default_factory=dict)
+    by: tuple[str, ...] = ()
+    line: int = 0
+
+
+AnyObjective = Objective | RunObjective

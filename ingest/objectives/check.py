@@ -21,9 +21,11 @@ from pathlib import Path
 
 from ingest.core.errors import InputError, UsageError, counted
 from ingest.core.labels import ALTERNATIVE, ASKABLE, RunLabels, Series, fits, label_of, run_matches
-from ingest.core.marks import DURING, FOREVER, OUTSIDE, InstantError, Mark, stretches
-from ingest.core.objective import VIOLATE, Objective, Rate
+from ingest.core.marks import FOREVER, OUTSIDE, InstantError, Mark, stretches
+from ingest.core.objective import VIOLATE, AnyObjective, Objective, Rate, RunObjective
 from ingest.core.units import format_duration
+from ingest.objectives.baseline import Comparison, compared
+from ingest.query.burn_rate import BurnAlert
 from ingest.query.compare import NotedIn, noted_in
 from ingest.query.episodes import (
     ENDED,
@@ -33,6 +35,7 @@ from ingest.query.episodes import (
     PROVISIONAL,
     VIOLATED,
     Episode,
+    Labels,
     Life,
     Verdict,
     judged,
@@ -41,12 +44,22 @@ from ingest.query.episodes import (
 )
 from ingest.query.origin import Run
 from ingest.query.overview import span_of
-from ingest.query.question import ABSOLUTE, ALL, Answer, NothingMatchesError, Question, check_labels, is_absolute, steady_words
+from ingest.query.question import (
+    ABSOLUTE,
+    ALL,
+    Answer,
+    NothingMatchesError,
+    Question,
+    check_labels,
+    is_absolute,
+    literal,
+    steady_words,
+)
 from ingest.query.story.ground import Finding, Story
 from ingest.store import Store
 
 Ask = Callable[[Question], Answer]
-Tell = Callable[[Episode], None]
+Tell = Callable[[Episode | BurnAlert], None]
 PATTERN = frozenset("*?[")
 
 
@@ -54,34 +67,38 @@ PATTERN = frozenset("*?[")
 class Unjudged:
     """An objective that a run has nothing for, and why."""
 
-    objective: Objective
+    objective: AnyObjective
     run: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The verdicts in the order of objectives, runs and labels; what could not be judged; what a reader must know."""
+    """The verdicts in the order of objectives, runs and labels; what could not be judged; what a reader must know.
+
+    `compared` are those about a baseline.
+    """
 
     verdicts: tuple[Verdict, ...]
     unjudged: tuple[Unjudged, ...] = ()
     warnings: tuple[str, ...] = ()
+    compared: tuple[Comparison, ...] = ()
 
     @property
     def met(self) -> bool:
         """Return whether every promise was kept for certain."""
-        return all(verdict.met for verdict in self.verdicts)
+        return all(verdict.met for verdict in self.verdicts) and all(each.met for each in self.compared)
 
     @property
     def violated(self) -> bool:
         """Return whether a promise was broken for certain."""
-        return any(verdict.outcome == VIOLATED for verdict in self.verdicts)
+        return VIOLATED in {*(verdict.outcome for verdict in self.verdicts), *(each.outcome for each in self.compared)}
 
 
 def check(
     ask: Ask,
     runs: RunLabels,
-    objectives: Sequence[Objective],
+    objectives: Sequence[AnyObjective],
     selection: Question,
     path: Path | None = None,
     finals: Mapping[str, int] | None = None,
@@ -100,43 +117,56 @@ def check(
     check_labels(selection, runs)
     asked = _remembered(ask)
     narrowed = {promise.name: _narrowed(promise, selection, path) for promise in objectives}
-    verdicts_of: dict[str, list[Verdict]] = {promise.name: [] for promise in objectives}
-    left: dict[str, list[Unjudged]] = {promise.name: [] for promise in objectives}
+    found: dict[str, list[Verdict | Comparison | Unjudged]] = {promise.name: [] for promise in objectives}
     warnings: dict[str, None] = {}
-    phased = any(objective.phases for objective in objectives)
+    phased = any(isinstance(objective, Objective) and objective.phases for objective in objectives)
+
+    def judge(own: AnyObjective, run: str, lives: dict[int, Life]) -> Sequence[Verdict | Comparison]:
+        if isinstance(own, RunObjective):
+            return compared(asked, own, run, runs, selection)
+        step = own.window_ns
+        if step not in lives:
+            lives[step] = _life(asked, run, step, (finals or {}).get(run, FOREVER), noted if phased else None)
+        of_run, said = _of_run(asked, own, lives[step], selection)
+        warnings.update(dict.fromkeys(said))
+        return of_run
+
     for run in sorted(runs):
         lives: dict[int, Life] = {}
         for objective in objectives:
-            own, step = narrowed[objective.name], objective.window_ns
+            own = narrowed[objective.name]
             if own is None or not _selected(run, selection, own, runs):
                 continue
             try:
                 if not lives:
                     _check_overlap(ask, run, selection)
-                if step not in lives:
-                    lives[step] = _life(asked, run, step, (finals or {}).get(run, FOREVER), noted if phased else None)
-                run_verdicts, run_warnings = _of_run(asked, own, lives[step], selection)
+                found[own.name] += judge(own, run, lives)
             except InstantError as error:
                 if not growing:
-                    line = next(phase.line for phase in objective.phases if phase.word == DURING)
-                    raise InputError(f"{objective.name}: {error}", path, line) from None
-                left[objective.name].append(Unjudged(objective, run, str(error)))
-                continue
+                    raise InputError(f"{own.name}: {error}", path, error.line) from None
+                found[own.name].append(Unjudged(objective, run, str(error)))
             except UsageError as error:
                 reason = str(error).partition("; --force")[0]
-                raise InputError(f"{objective.name}: {reason}", path, objective.line) from None
+                raise InputError(f"{own.name}: {reason}", path, own.line) from None
             except InputError as error:
-                left[objective.name].append(Unjudged(objective, run, str(error)))
-                continue
-            verdicts_of[objective.name] += run_verdicts
-            warnings |= dict.fromkeys(run_warnings)
+                found[own.name].append(Unjudged(objective, run, str(error)))
     for objective in objectives:
-        if not verdicts_of[objective.name] and not left[objective.name]:
-            left[objective.name] = [Unjudged(objective, "", "no run is selected by --run, --where and where")]
-    unjudged = tuple(entry for several in left.values() for entry in several)
-    if not any(verdicts_of.values()):
-        raise InputError(f"no objective can be judged: {unjudged[0].objective.name}: {unjudged[0].reason}")
-    return Checked(tuple(verdict for several in verdicts_of.values() for verdict in several), unjudged, tuple(warnings))
+        found[objective.name] = found[objective.name] or [Unjudged(objective, "", _nothing(objective))]
+    every = [entry for several in found.values() for entry in several]
+    checked = Checked(
+        tuple(entry for entry in every if isinstance(entry, Verdict)),
+        tuple(entry for entry in every if isinstance(entry, Unjudged)),
+        tuple(warnings),
+        tuple(entry for entry in every if isinstance(entry, Comparison)),
+    )
+    if not checked.verdicts and not checked.compared:
+        raise InputError(f"no objective can be judged: {checked.unjudged[0].objective.name}: {checked.unjudged[0].reason}")
+    return checked
+
+
+def _nothing(objective: AnyObjective) -> str:
+    beside = f", beside {objective.promise.baseline}" if isinstance(objective, RunObjective) else ""
+    return f"no run is selected by --run, --where and where{beside}"
 
 
 def keep(store: Store, checked: Checked) -> None:
@@ -156,21 +186,27 @@ def certain(verdict: Verdict) -> list[Episode]:
 
 
 def after(
-    objectives: Sequence[Objective], tell: Tell, path: Path | None = None, marks: Sequence[Mark] = ()
+    objectives: Sequence[AnyObjective], tell: Tell, path: Path | None = None, marks: Sequence[Mark] = ()
 ) -> Callable[[Store, str], Checked | None]:
     """Return what `watch` calls after each cycle: it judges the final windows of a run, keeps the episodes, reports changes.
 
     `marks` are given beside those that the store keeps. It returns what was found, None where there is nothing to judge yet.
+    Baselines are for `against_baselines`, once the run has ended.
 
-    `tell` is called once when an episode has begun (its state is open) and once when it has ended. The store holds what was
-    reported, also for the next process; if this one is killed between reporting and keeping, the change is reported again, under
-    the same id and state. InputError and StoreError as of `check` and of the store.
+    `tell` is called once when an episode has begun (its state is open), once when it has ended, and once when a budget that has
+    a period begins to burn too fast. The store holds which episodes were reported, also for the next process; if this one is
+    killed between reporting and keeping, the change is reported again, under the same id and state, and an alert that lasts is
+    always. InputError and StoreError as of `check` and of the store.
     """
+    windowed = [objective for objective in objectives if isinstance(objective, Objective)]
+    alerts: dict[str, set[tuple[str, Labels, int]]] = {}
 
     def judge(store: Store, run: str) -> Checked | None:
+        if not windowed:
+            return None
         records = [record for record in store.runs() if record.run == run]
         try:
-            words = (labels_of(records), objectives, Question(), path, finals_of(records), noted_in(store, marks))
+            words = (labels_of(records), windowed, Question(), path, finals_of(records), noted_in(store, marks))
             checked = check(store.answer, *words, growing=True)
         except InputError as error:
             if error.line is not None:
@@ -183,10 +219,27 @@ def after(
                 tell(replace(episode, state=OPEN))
             if episode.state == ENDED != before:
                 tell(episode)
+        first, told = run not in alerts, alerts.setdefault(run, set())
+        for verdict in checked.verdicts:
+            if verdict.objective.budget and verdict.objective.budget.period_ns:
+                for alert in verdict.alerts:
+                    if (verdict.objective.name, verdict.labels, alert.start_ns) not in told and (alert.open or not first):
+                        tell(alert)
+                    told.add((verdict.objective.name, verdict.labels, alert.start_ns))
         keep(store, checked)
         return checked
 
     return judge
+
+
+def against_baselines(
+    objectives: Sequence[AnyObjective], store: Store, run: str, path: Path | None = None
+) -> Sequence[Comparison]:
+    """Return how a run of a store compares with its baselines there. InputError where that cannot be told, as of `check`."""
+    whole = [objective for objective in objectives if isinstance(objective, RunObjective)]
+    if not whole:
+        return ()
+    return check(store.answer, labels_of(store.runs()), whole, Question(runs=(literal(run),)), path).compared
 
 
 def labels_of(records: Iterable[Run]) -> RunLabels:
@@ -271,14 +324,14 @@ def _whole_run(run: str, step_ns: int) -> Question:
     return Question(by=(HOST,), step=step_ns).about([run])
 
 
-def _selected(run: str, selection: Question, objective: Objective, runs: RunLabels) -> bool:
+def _selected(run: str, selection: Question, objective: AnyObjective, runs: RunLabels) -> bool:
     """Return whether a run is asked for, by what `where` says of runs."""
     series = Series(run=run)
     own = {name: glob for name, glob in objective.where.items() if name == "run" or name not in ASKABLE}
     return run_matches(run, selection.runs) and all(fits(label_of(series, name, runs), glob) for name, glob in own.items())
 
 
-def _narrowed(objective: Objective, selection: Question, path: Path | None) -> Objective | None:
+def _narrowed(objective: AnyObjective, selection: Question, path: Path | None) -> AnyObjective | None:
     """Return the objective for the selected series alone; None where they have nothing in common."""
     where = dict(objective.where)
     for name, globs in selection.where.items():

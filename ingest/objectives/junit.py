@@ -17,8 +17,9 @@ from xml.sax.saxutils import escape, quoteattr
 
 from ingest.core.errors import CONTROLS, shown
 from ingest.core.units import format_duration
+from ingest.objectives.baseline import Comparison
 from ingest.objectives.check import Checked, Unjudged
-from ingest.objectives.objectives import budgets, group_name, looked_at, missed, peak, promise, stamp_of
+from ingest.objectives.objectives import budgets, burnt, group_name, looked_at, missed, peak, promise, stamp_of
 from ingest.query.episodes import CANNOT_TELL, VIOLATED, Verdict, undetermined
 
 SECOND = 1_000_000_000
@@ -26,8 +27,10 @@ SECOND = 1_000_000_000
 
 def junit(checked: Checked, name: str, base: str) -> str:
     """Return the document of all verdicts; `name` is the suite's, `base` how times are written (utc, local, elapsed)."""
-    cases = [_case(verdict, base) for verdict in checked.verdicts] + [_skipped(unjudged) for unjudged in checked.unjudged]
-    failures, unknown = (sum(verdict.outcome == word for verdict in checked.verdicts) for word in (VIOLATED, CANNOT_TELL))
+    cases = [_case(verdict, base) for verdict in checked.verdicts] + [_compared(each) for each in checked.compared]
+    cases += [_skipped(unjudged) for unjudged in checked.unjudged]
+    outcomes = [*(verdict.outcome for verdict in checked.verdicts), *(each.outcome for each in checked.compared)]
+    failures, unknown = outcomes.count(VIOLATED), outcomes.count(CANNOT_TELL)
     counts = f'tests="{len(cases)}" failures="{failures}" errors="0"'
     suite = f'{_attribute("name", name)} {counts} skipped="{len(checked.unjudged) + unknown}"'
     head = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites {counts}>", f"  <testsuite {suite}>"]
@@ -35,18 +38,33 @@ def junit(checked: Checked, name: str, base: str) -> str:
 
 
 def _case(verdict: Verdict, base: str) -> str:
-    group = group_name(verdict.labels)
-    title = f"{verdict.objective.name} ({group})" if group else verdict.objective.name
     seconds = verdict.windows * verdict.objective.window_ns / SECOND
-    words = [_attribute("classname", verdict.run), _attribute("name", title), f'time="{seconds:.15g}"']
-    lines = [promise(verdict.objective), looked_at([verdict]), budgets([verdict]), *_episode_lines(verdict, base)]
-    text = escape(_clean("\n".join(line for line in lines if line)))
+    lines = [
+        promise(verdict.objective),
+        looked_at([verdict]),
+        budgets([verdict]),
+        *burnt([verdict], base),
+        *_episode_lines(verdict, base),
+    ]
+    message = f"{undetermined([verdict])} and could change the verdict"
+    return _told(verdict, lines, message if verdict.outcome == CANNOT_TELL else _message(verdict), seconds)
+
+
+def _compared(comparison: Comparison) -> str:
+    return _told(comparison, [promise(comparison.objective)], str(comparison), 0)
+
+
+def _told(judged: Verdict | Comparison, lines: Sequence[str], message: str, seconds: float) -> str:
+    """Return the test case of what was judged; `message` says why it was not met, or why that cannot be told."""
+    group = group_name(judged.labels)
+    title = f"{judged.objective.name} ({group})" if group else judged.objective.name
+    words = [_attribute("classname", judged.run), _attribute("name", title), f'time="{seconds:.15g}"']
+    text = escape(_clean("\n".join(line for line in dict.fromkeys((*lines, message)) if line)))
     told = f"<system-out>{text}</system-out>"
-    if verdict.outcome == CANNOT_TELL and not verdict.met:
-        message = f"cannot tell: {undetermined([verdict])} and could change the verdict"
-        told = f"<skipped {_attribute('message', message)}/>{told}"
-    elif not verdict.met:
-        told = f'<failure {_attribute("message", _message(verdict))} type="violated">{text}</failure>'
+    if judged.outcome == CANNOT_TELL:
+        told = f"<skipped {_attribute('message', f'cannot tell: {message}')}/>{told}"
+    elif not judged.met:
+        told = f'<failure {_attribute("message", message)} type="violated">{text}</failure>'
     return f"    <testcase {' '.join(words)}>{told}</testcase>"
 
 
@@ -57,7 +75,7 @@ def _skipped(unjudged: Unjudged) -> str:
 
 def _message(verdict: Verdict) -> str:
     """Return the failure in a line: of the longest episode, and how many more there are."""
-    if verdict.objective.budget is not None:
+    if verdict.met or verdict.objective.budget is not None:
         return budgets([verdict])
     longest = max(verdict.episodes, key=lambda each: each.end_ns - each.start_ns)
     more = f", and {len(verdict.episodes) - 1} more" if len(verdict.episodes) > 1 else ""

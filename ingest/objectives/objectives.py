@@ -5,14 +5,17 @@
          where: {op: read}, by: [host]}
       - {name: quick, good: 99.9% within 20ms, window: 10s, budget: 0.1% of requests}
       - {name: throughput, rate: '>= 5000/s', window: 10s}
+      - {name: as before, percentile: 99, threshold: at most 10% above nightly-41}
+      - {name: as much, rate: at most 5% below nightly-41}
 
 `name`, `window` and one promise are compulsory: `percentile` and `threshold`, `good` (the same in other words) or `rate`. A
 window violates an objective when its percentile lies above the threshold, or its rate below. Without `for` one violated window is
 an episode, without `hold` one window without a violation does not end it, without `no_data` a window without completions goes on
 as the one before it (`hold`); for a rate it is violated. `budget: 1%` is the error budget: the share of a run's windows that may
 be violated before the objective is, or `of requests` the share of them that may take longer than the threshold. `during`,
-`outside`, `before`, `after` with a glob of marks leave windows out that do not lie wholly in that part of the run. Whatever is
-not understood is an error that names file, line and remedy: an objective that is half read would promise something else.
+`outside`, `before`, `after` with a glob of marks leave windows out that do not lie wholly in that part of the run. What is held
+against a baseline has no windows. Whatever is not understood is an error that names file, line and remedy: an objective that is
+half read would promise something else.
 """
 
 from __future__ import annotations
@@ -31,7 +34,22 @@ from ingest.core.errors import InputError, UsageError, choices, counted, listed
 from ingest.core.labels import ALTERNATIVE, ASKABLE
 from ingest.core.marks import WORDS as PHASES
 from ingest.core.marks import Phase
-from ingest.core.objective import A_RATE, HOLD, OK, VIOLATE, Budget, Latency, Objective, Rate, parse_promise, per_second
+from ingest.core.objective import (
+    A_RATE,
+    HOLD,
+    OK,
+    VIOLATE,
+    AnyObjective,
+    Budget,
+    Change,
+    Latency,
+    Objective,
+    Promise,
+    Rate,
+    RunObjective,
+    parse_promise,
+    per_second,
+)
 from ingest.core.quantiles import Percentile, ShareError, parse_percentiles
 from ingest.core.units import Stamp, elapsed, figure, format_duration, latency, local, parse_duration, utc
 from ingest.query.episodes import CANNOT_TELL, NOTHING, VIOLATED, Episode, Labels, Verdict
@@ -39,19 +57,19 @@ from ingest.query.question import named, since
 from ingest.read.discovery import check_is_file
 
 NO_DATA = (VIOLATE, HOLD, OK)
-COMPULSORY = {"name": "read p99", "window": "10s"}
 OF_LATENCY = {"percentile": "99", "threshold": "5ms"}
 PROMISES = (*OF_LATENCY, "good", "rate")
 WORDS = ("name", *PROMISES, "window", "for", "hold", "no_data", "budget", "where", "by", *PHASES)
+OF_WINDOWS = ("window", "for", "hold", "no_data", "budget", *PHASES)
 FIELDS = {"window": "window_ns", "for": "for_ns", "hold": "hold_ns"}  # the others as their words
 LONGEST_NAME = 200
 NULL = "tag:yaml.org,2002:null"
-BUDGET = re.compile(r"(\d{1,2}(?:\.\d{1,9})?)\s*%(?:\s+of\s+(windows|requests))?")
+BUDGET = re.compile(r"(\d{1,2}(?:\.\d{1,9})?)\s*%(?:\s+of\s+(windows|requests))?(?:\s+in\s+(\S.*))?")
 GOOD = re.compile(r"(\d{1,2}(?:\.\d{1,9})?)\s*%\s*(?:of requests )?(?:within|under|below|<=?)\s*(\S.*)")
 ZERO = re.compile(r"0+(\.0+)?\s*(ns|us|µs|ms|s|min|m|h|d)?")
 
 
-def read_objectives(path: Path, run_labels: Collection[str] | None = ()) -> tuple[Objective, ...]:
+def read_objectives(path: Path, run_labels: Collection[str] | None = ()) -> tuple[AnyObjective, ...]:
     """Return the objectives of a file in its order; InputError (path:line) for whatever is wrong with it.
 
     `run_labels` are the labels of runs that `where` and `by` may name beside those of series; None lets every name pass, for
@@ -81,7 +99,7 @@ class _Reader:
     path: Path
     run_labels: Collection[str] | None
 
-    def objectives(self, root: Node | None) -> tuple[Objective, ...]:
+    def objectives(self, root: Node | None) -> tuple[AnyObjective, ...]:
         words = {} if root is None else self.mapping(root, "the file")
         for name, (key, _) in words.items():
             if name != "objectives":
@@ -91,7 +109,7 @@ class _Reader:
         nodes = self.sequence(words["objectives"][1], "objectives", "- {name: read p99, ...}")
         if not nodes:
             raise self.wrong(words["objectives"][0], "the list of objectives is empty")
-        objectives: dict[str, Objective] = {}
+        objectives: dict[str, AnyObjective] = {}
         for node in nodes:
             objective = self.objective(node)
             if objective.name in objectives:
@@ -101,13 +119,13 @@ class _Reader:
             objectives[objective.name] = objective
         return tuple(objectives.values())
 
-    def objective(self, node: Node) -> Objective:
+    def objective(self, node: Node) -> AnyObjective:
         words = self.mapping(node, "an objective")
         for name, (key, _) in words.items():
             if name not in WORDS:
                 raise self.wrong(key, f"there is no key {name!r} in an objective: {choices(name, WORDS, most=len(WORDS))}")
         of_latency = not words.keys() & {"good", "rate"}
-        for name, example in ({"name": COMPULSORY["name"], **OF_LATENCY} | COMPULSORY if of_latency else COMPULSORY).items():
+        for name, example in ({"name": "read p99", **OF_LATENCY} if of_latency else {"name": "read p99"}).items():
             if name not in words:
                 others = "" if name not in OF_LATENCY else ", or promise a rate: '>= 5000/s'"
                 raise self.wrong(node, f"the objective has no {name}: add it, as in {name}: {example}{others}")
@@ -119,6 +137,7 @@ class _Reader:
         readers: Mapping[str, Callable[[Node, str], Any]] = {
             "name": self.name,
             "percentile": self.percentile,
+            "threshold": self.threshold,
             "good": self.good,
             "rate": self.rate,
             "no_data": self.no_data,
@@ -130,11 +149,17 @@ class _Reader:
         read = {FIELDS.get(name, name): readers.get(name, self.duration)(value, name) for name, (_, value) in words.items()}
         phases = tuple(read.pop(word) for word in PHASES if word in read)
         said = {name: read.pop(name) for name in PROMISES if name in read}
-        promise = Latency(said["percentile"], said["threshold"]) if of_latency else next(iter(said.values()))
+        promise: Promise = said["threshold"](said["percentile"]) if of_latency else next(iter(said.values()))
+        if isinstance(promise, Change):
+            if idle := [name for name in words if name in OF_WINDOWS]:
+                whole = "a run is compared with its baseline as a whole, not window by window"
+                raise self.wrong(words[idle[0]][0], f"{whole}: leave out {listed(idle)}")
+            return RunObjective(promise=promise, **read, line=node.start_mark.line + 1)
+        if "window" not in words:
+            raise self.wrong(node, "the objective has no window: add it, as in window: 10s")
         if isinstance(promise, Rate) and "budget" in read and read["budget"].of_requests:
             raise self.wrong(words["budget"][0], "a rate is of windows, not of requests: give a budget of windows, as in 1%")
-        idle = VIOLATE if isinstance(promise, Rate) else HOLD
-        given = {"for_ns": 0, "hold_ns": read["window_ns"], "no_data": idle, **read}
+        given = {"for_ns": 0, "hold_ns": read["window_ns"], "no_data": VIOLATE if isinstance(promise, Rate) else HOLD, **read}
         return Objective(promise=promise, **given, line=node.start_mark.line + 1, phases=phases)
 
     def name(self, node: Node, word: str) -> str:
@@ -155,6 +180,19 @@ class _Reader:
             raise self.wrong(node, f"{text!r} is not a percentile: give one number above 0 and at most 100, as in 99.9")
         return percentiles[0]
 
+    def threshold(self, node: Node, word: str) -> Callable[[Percentile], Promise]:
+        """Return what makes the promise of a percentile: at most a latency, or at most so much above a baseline."""
+        if not self.text(node, word).strip().startswith("at most"):
+            limit = self.duration(node, word)
+            return lambda percentile: Latency(percentile, limit)
+        return lambda percentile: self.change(node, f"{percentile.name} {self.text(node, word).strip()}")
+
+    def change(self, node: Node, text: str) -> Promise:
+        try:
+            return parse_promise(text)
+        except UsageError as error:
+            raise self.wrong(node, str(error)) from None
+
     def good(self, node: Node, word: str) -> Latency:
         """Return the promise that so many of the requests are within a latency: by nearest rank that percentile is."""
         text = self.text(node, word)
@@ -167,11 +205,14 @@ class _Reader:
             raise self.wrong(node, f"{text!r} is no share of good requests: give it as in 99% within 50ms")
         return promise
 
-    def rate(self, node: Node, word: str) -> Rate:
-        text = self.text(node, word)
-        found = A_RATE.fullmatch(text.strip())
+    def rate(self, node: Node, word: str) -> Promise:
+        text = self.text(node, word).strip()
+        if text.startswith("at most"):
+            return self.change(node, f"rate {text}")
+        found = A_RATE.fullmatch(text)
         if not found or not Fraction(found["least"]):
-            raise self.wrong(node, f"{text!r} is no rate: give the least completions a second, in quotes, as in '>= 5000/s'")
+            example = "'>= 5000/s' (in quotes), or at most 5% below BASELINE"
+            raise self.wrong(node, f"{text!r} is no rate: give the least completions a second, as in {example}")
         return Rate(Fraction(found["least"]))
 
     def duration(self, node: Node, word: str) -> int:
@@ -193,9 +234,13 @@ class _Reader:
         text = self.text(node, word)
         match = BUDGET.fullmatch(text.strip())
         if not match:
-            percentage = "give a percentage of windows from 0% to below 100%, as in 1%, or 0.1% of requests"
+            percentage = "give a percentage of windows from 0% to below 100%, as in 1%, 0.1% of requests, or 1% in 24h"
             raise self.wrong(node, f"{text!r} is not a budget: {percentage}")
-        return Budget(Fraction(match[1]) / 100, match[2] == "requests")
+        try:
+            period = parse_duration(match[3]) if match[3] else None
+        except UsageError as error:
+            raise self.wrong(node, f"budget: {error}") from None
+        return Budget(Fraction(match[1]) / 100, match[2] == "requests", period)
 
     def phase(self, node: Node, word: str) -> Phase:
         return Phase(word, self.text(node, word).strip(), node.start_mark.line + 1)
@@ -248,9 +293,11 @@ class _Reader:
         return InputError(reason, self.path, node.start_mark.line + 1)
 
 
-def objective_of(text: str, window_ns: int) -> Objective:
+def objective_of(text: str, window_ns: int) -> AnyObjective:
     """Return the objective of a text such as p99<5ms or rate>=5000/s in windows of `window_ns`; UsageError for anything else."""
     promise = parse_promise(text)
+    if isinstance(promise, Change):
+        return RunObjective(text.strip(), promise)
     return Objective(text.strip(), promise, window_ns, 0, window_ns, VIOLATE if isinstance(promise, Rate) else HOLD)
 
 
@@ -268,14 +315,16 @@ def stamp_of(base: str, verdicts: Sequence[Verdict] = ()) -> Stamp:
     return stamp if base == ELAPSED else named(stamp, {edge: since(edge) for edge in edges})
 
 
-def promise(objective: Objective) -> str:
+def promise(objective: AnyObjective) -> str:
     """Return an objective in words: p99 at most 5ms in windows of 10s, for 30s."""
-    words = f"{objective.promise} in windows of {format_duration(objective.window_ns)}"
-    if objective.for_ns > objective.window_ns:
-        words += f", for {format_duration(objective.for_ns)}"
+    words, phases = str(objective.promise), list[Phase]()
+    if isinstance(objective, Objective):
+        words += f" in windows of {format_duration(objective.window_ns)}"
+        words += f", for {format_duration(objective.for_ns)}" if objective.for_ns > objective.window_ns else ""
+        phases += objective.phases
     if objective.where:
         words += " where " + ", ".join(f"{name} {glob}".replace(ALTERNATIVE, " or ") for name, glob in objective.where.items())
-    return ", ".join([words, *map(str, objective.phases)])
+    return ", ".join([words, *map(str, phases)])
 
 
 def group_name(labels: Labels) -> str:
@@ -324,6 +373,25 @@ def budgets(verdicts: Sequence[Verdict]) -> str:
     if not broken:
         outcome = "kept" if not open_yet else "kept or exceeded: samples are missing"
     return f"budget {percent(budget.share)} of the {'requests' if budget.of_requests else 'windows'}: used {shares}; {outcome}"
+
+
+def burnt(verdicts: Sequence[Verdict], base: str) -> list[str]:
+    """Return when burn-rate alerts came, or would have come, before the budgets of one objective and run were gone.
+
+    Nothing of a budget that is kept, unless it has a period.
+    """
+    sentences = []
+    for verdict in verdicts:
+        planned = verdict.objective.budget is not None and verdict.objective.budget.period_ns
+        if not (verdict.alerts or verdict.gone_ns) or (verdict.met and not planned):
+            continue
+        stamp, zero = stamp_of(base, [verdict]), verdict.zero_ns if base == ELAPSED or verdict.relative else 0
+        words = [f"warned at {stamp(alert.start_ns - zero)}, {alert}" for alert in verdict.alerts[:1]]
+        words += [f"{len(verdict.alerts) - 1} more"] if len(verdict.alerts) > 1 else []
+        if verdict.gone_ns is not None:
+            words.append(f"{'' if verdict.alerts else 'no warning came before it was '}gone at {stamp(verdict.gone_ns - zero)}")
+        sentences.append(f"{group_name(verdict.labels)}: {'; '.join(words)}".removeprefix(": "))
+    return sentences
 
 
 def peak(episode: Episode) -> str:

@@ -1,4 +1,4 @@
-"""Episodes sent to a web address: one POST of JSON an episode, repeated while the failure may pass.
+"""Episodes, alerts and comparisons sent to a web address: one POST of JSON each, repeated while the failure may pass.
 
     TAILBOARD_WEBHOOK_TOKEN=... tailboard check SLA.yml --webhook https://chat.example/hooks/latency
     TAILBOARD_HOOK=https://chat.example/hooks/SECRET tailboard check SLA.yml --webhook env:TAILBOARD_HOOK
@@ -20,12 +20,18 @@ from ingest.core.errors import DeliveryError, RefusedError, StoreError, UsageErr
 from ingest.core.units import format_duration, utc
 from ingest.environment import Server
 from ingest.http import JSON, OVERLOADED, Client, TransientError
-from ingest.objectives.objectives import peak
-from ingest.query.episodes import ENDED, Episode
+from ingest.objectives.baseline import Comparison
+from ingest.objectives.objectives import group_name, peak
+from ingest.query.burn_rate import BurnAlert
+from ingest.query.episodes import ENDED, VIOLATED, Episode, digest
+
+News = Episode | Comparison | BurnAlert
 
 WEBHOOK = Server("WEBHOOK", "docs/guides/check.md", 80, "TOKEN", "Bearer", patience_seconds=30.0, request_seconds=10.0)
 SERVER_ERRORS = 500
 FROM_ENVIRONMENT = "env:"
+BURNING = "burning"
+BURNED = ("start_ns", "burn_rate", "long_ns", "used")
 MEASURED = ("peak_ns", "peak_open", "samples", "windows", "silent", "thin", "worst_host")
 
 
@@ -37,16 +43,16 @@ class Webhook:
     target: str = field(repr=False)
     client: Client = field(repr=False)
 
-    def tell(self, episodes: Sequence[Episode], relative: Mapping[str, bool] | None = None) -> int:
-        """Deliver episodes in their order; return how many. `relative` names runs whose times are elapsed.
+    def tell(self, news: Sequence[News], relative: Mapping[str, bool] | None = None) -> int:
+        """Deliver news in their order; return how many. `relative` names runs whose times are elapsed.
 
         DeliveryError where a delivery fails: after one that is refused (RefusedError) the others are still sent, after one that
         reaches no server none is tried.
         """
         name, delivered, refused = self.client.name, 0, []
-        for number, episode in enumerate(episodes):
-            body = orjson.dumps(payload(episode, relative=(relative or {}).get(episode.run, False)))
-            left = len(episodes) - number
+        for number, one in enumerate(news):
+            body = orjson.dumps(payload(one, relative=(relative or {}).get(one.run, False)))
+            left = len(news) - number
             try:
                 self.client.again(lambda body=body: self._once(body))  # type: ignore[misc]  # bound now
                 delivered += 1
@@ -54,12 +60,12 @@ class Webhook:
                 refused.append(str(error))
             except TransientError as error:
                 raise DeliveryError(
-                    f"{name} received {delivered} of {len(episodes)} episodes, {left} were not delivered: {error}"
+                    f"{name} received {delivered} of {len(news)} messages, {left} were not delivered: {error}"
                 ) from None
             except StoreError as error:
-                raise DeliveryError(f"{error}; {left} of {len(episodes)} episodes were not delivered") from None
+                raise DeliveryError(f"{error}; {left} of {len(news)} messages were not delivered") from None
         if refused:
-            raise RefusedError(f"{name} refuses {len(refused)} of {len(episodes)} episodes: {refused[0]}")
+            raise RefusedError(f"{name} refuses {len(refused)} of {len(news)} messages: {refused[0]}")
         return delivered
 
     def _once(self, body: bytes) -> None:
@@ -88,24 +94,39 @@ def webhook(text: str) -> Webhook:
     return Webhook(parts.netloc, f"{parts.path or '/'}{parts.query and f'?{parts.query}'}", client)
 
 
-def payload(episode: Episode, *, relative: bool = False) -> dict[str, Any]:
-    """Return what is posted of an episode: columns, promise, and a sentence. `start` and `end` are null without a clock."""
-    return {
-        "id": episode.id,
-        "state": episode.state,
-        "text": sentence(episode, relative=relative),
-        **{name: getattr(episode, name) for name in ("objective", "percentile", "threshold_ns", "window_ns", "run", "kind")},
-        "labels": dict(episode.labels),
-        "start": None if relative else utc(episode.start_ns),
-        "end": None if relative else utc(episode.end_ns),
-        **{name: getattr(episode, name) for name in ("start_ns", "end_ns", *MEASURED)},
-        **{name: getattr(episode, name) for name in ("least_rate", "lowest_rate") if episode.least_rate is not None},
-        **({"phase": episode.phase} if episode.phase else {}),
+def payload(news: News, *, relative: bool = False) -> dict[str, Any]:
+    """Return what is posted: columns, promise, and a sentence. `start` and `end` are null without a clock."""
+    told: dict[str, Any] = {"text": sentence(news, relative=relative), "run": news.run, "labels": dict(news.labels)}
+    if isinstance(news, Comparison):
+        identity = digest(news.objective.name, news.run, news.labels, news.baseline)
+        return told | {"id": identity, "state": VIOLATED, "objective": news.objective.name, **news.to_dict()}
+    told |= {"objective": news.objective, "start": None if relative else utc(news.start_ns)}
+    if isinstance(news, BurnAlert):
+        identity = digest(BURNING, news.objective, news.run, news.labels, news.start_ns)
+        return told | {"id": identity, "state": BURNING, **{name: getattr(news, name) for name in BURNED}}
+    return told | {
+        "id": news.id,
+        "state": news.state,
+        **{name: getattr(news, name) for name in ("percentile", "threshold_ns", "window_ns", "kind")},
+        "end": None if relative else utc(news.end_ns),
+        **{name: getattr(news, name) for name in ("start_ns", "end_ns", *MEASURED)},
+        **{name: getattr(news, name) for name in ("least_rate", "lowest_rate") if news.least_rate is not None},
+        **({"phase": news.phase} if news.phase else {}),
     }
 
 
-def sentence(episode: Episode, *, relative: bool = False) -> str:
-    """Return an episode in a sentence."""
+def sentence(news: News, *, relative: bool = False) -> str:
+    """Return an episode, a comparison or an alert in a sentence."""
+    if isinstance(news, Episode):
+        return _of_episode(news, relative=relative)
+    group = f" ({group_name(news.labels)})" if news.labels else ""
+    if isinstance(news, Comparison):
+        return shown(f"{news.objective.name}{group} of {news.run} is {news.outcome}: {news}")
+    since = "" if relative else f" since {utc(news.start_ns)}"
+    return shown(f"the budget of {news.objective}{group} of {news.run} burns too fast{since}: {news}")
+
+
+def _of_episode(episode: Episode, *, relative: bool) -> str:
     lasted = format_duration(episode.end_ns - episode.start_ns)
     where = f" ({episode.group})" if episode.labels else ""
     if episode.state == ENDED:

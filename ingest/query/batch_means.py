@@ -195,16 +195,18 @@ def _overlapping(rows_by_run: Sequence[Intervals], step_ns: int) -> Windows:
 
 def batch_length(windows: Windows, percentile: Percentile) -> int:
     """Return how many windows make a batch that hardly depends on the next one."""
-    length = 1
-    for share in {*WHERE, _share(percentile)}:
-        place = int(np.argmax(windows.shares <= 1 - share))
-        series = [run[:, place] - windows.shares[place] * run[:, 0] for run in windows.above]
-        blocks = 1
-        while blocks == 1 or sum(len(run) // blocks for run in series) >= LEAST_BLOCKS:
-            correlation = neighbours([_blocks(run, blocks) for run in series])
-            if correlation > 0:
-                length = max(length, math.ceil(MARGIN * blocks * (1 + correlation) / (1 - correlation) - PRECISE))
-            blocks *= 2
+    places = [int(np.argmax(windows.shares <= 1 - share)) for share in {*WHERE, _share(percentile)}]
+    return max(_uncorrelated([run[:, place] - windows.shares[place] * run[:, 0] for run in windows.above]) for place in places)
+
+
+def _uncorrelated(series: Sequence[Float]) -> int:
+    """Return how many neighbours in series about 0, one a run, are added up so that sums hardly depend on the next one."""
+    length = blocks = 1
+    while blocks == 1 or sum(len(run) // blocks for run in series) >= LEAST_BLOCKS:
+        correlation = neighbours([_blocks(run, blocks) for run in series])
+        if correlation > 0:
+            length = max(length, math.ceil(MARGIN * blocks * (1 + correlation) / (1 - correlation) - PRECISE))
+        blocks *= 2
     return length
 
 
@@ -218,7 +220,7 @@ def ratio_between(baseline: Windows, run: Windows, percentile: Percentile, ratio
     if not 0 < ratio < math.inf or not 0 < _share(percentile) < 1:
         return NONE, NONE
     if max(len(side.above) for side in (baseline, run)) >= LEAST_RUNS:
-        low, high = _between_runs(baseline, run, percentile, rows)
+        low, high = _between_runs([side.log_values(1 - _share(percentile)) for side in (baseline, run)], rows)
         low, high = min(low, ratio), max(high, ratio)
     else:
         excess = _excess(baseline, run, percentile, rows)
@@ -253,9 +255,43 @@ def values_between(windows: Windows, percentile: Percentile, rows: int = 1) -> t
     return low, high if high < math.inf else NONE
 
 
-def _between_runs(baseline: Windows, run: Windows, percentile: Percentile, rows: int) -> tuple[float, float]:
-    """Return the bounds by Welch's t of the logs of each run's percentile; a side of fewer runs is taken to vary as the other."""
-    logs = [side.log_values(1 - _share(percentile)) for side in (baseline, run)]
+def rates_between(baseline: Sequence[Float], run: Sequence[Float], rows: int = 1) -> tuple[float, float]:
+    """Return the least and the largest ratio run / baseline of two rates that their windows leave possible, 95 times in 100.
+
+    Each side has, run by run, what completed in each window in the order of time, in one unit; windows of one side are equally
+    long, a side is one run, or three and more. From the spread between runs where a side has three, else from windows. NaN on
+    both sides where there are too few batches, or where nothing completed in the baseline.
+    """
+    sides = [[rates for rates in side if len(rates) >= LEAST_BATCHES] for side in (baseline, run)]
+    means = [np.array([rates.mean() for rates in side]) for side in sides]
+    if not len(means[1]) or not len(means[0]) or not means[0].all():
+        return NONE, NONE
+    if not means[1].all():
+        return 0.0, 0.0
+    if max(map(len, means)) >= LEAST_RUNS:
+        return _between_runs([np.log(each) for each in means], rows)
+    spreads = [_spread_of_mean(side[0]) for side in sides]
+    variance, ratio = sum(spread for spread, _ in spreads), float(means[1][0] / means[0][0])
+    if math.isnan(variance) or not variance:
+        return ratio * (1 + variance), ratio * (1 + variance)
+    freedom = variance**2 / sum(spread**2 / freedom for spread, freedom in spreads)
+    half = math.sqrt(variance) * student(freedom, TAIL / rows)
+    return ratio * math.exp(-half), ratio * math.exp(half)
+
+
+def _spread_of_mean(rates: Float) -> tuple[float, int]:
+    """Return the variance of the mean of a series, as a share of the mean's square, and its degrees of freedom; NaN: too few."""
+    mean = float(rates.mean())
+    batches = len(rates) // _uncorrelated([rates - mean])
+    if batches < LEAST_BATCHES:
+        return NONE, 1
+    firsts = np.arange(batches) * len(rates) // batches
+    means = np.add.reduceat(rates, firsts) / np.diff(firsts, append=len(rates))
+    return float(means.var(ddof=1)) / batches / mean**2, batches - 1
+
+
+def _between_runs(logs: Sequence[Float], rows: int) -> tuple[float, float]:
+    """Return the bounds by Welch's t of the logs of what each run measured; a side of fewer runs varies as the other."""
     spreads = [float(own.var(ddof=1)) if len(own) >= LEAST_RUNS else NONE for own in logs]
     known = [(spread, len(own)) for spread, own in zip(spreads, logs, strict=True) if not math.isnan(spread)]
     spreads = [known[0][0] if math.isnan(spread) else spread for spread in spreads]

@@ -15,7 +15,7 @@ from ingest.core.errors import UsageError
 from ingest.core.intervals import Intervals, merged
 from ingest.core.labels import Group, RunLabels
 from ingest.core.layout import Float
-from ingest.core.objective import Rate, parse_promise
+from ingest.core.objective import Latency, parse_promise
 from ingest.core.quantiles import Percentile, Ranked, percentile_values
 from ingest.core.units import figure
 from ingest.query.batch_means import ShareAbove, of_runs, share_above_of
@@ -193,7 +193,7 @@ class Capacity:
 def parse_sla(text: str) -> Sla:
     """Return the objective of a text such as p99<5ms; UsageError for anything else."""
     promise = parse_promise(text)
-    if isinstance(promise, Rate) or promise.percentile.top == 100 * promise.percentile.bottom:
+    if not isinstance(promise, Latency) or promise.percentile.top == 100 * promise.percentile.bottom:
         raise UsageError(f"--sla {text}: this is about a share of samples: take a percentile below 100, such as 'p99<5ms'")
     return Sla(promise.percentile, promise.threshold_ns, re.sub(r"[\s=]", "", text))
 

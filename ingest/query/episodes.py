@@ -31,6 +31,7 @@ from ingest.core.marks import FOREVER, NotedMark, Stretches
 from ingest.core.objective import HOLD, VIOLATE, Latency, Objective, Rate, per_second, promise_from
 from ingest.core.quantiles import Ranked, censored, percentile_values, reported
 from ingest.core.units import latency
+from ingest.query.burn_rate import BurnAlert, burning
 from ingest.query.coverage import Lack, Rows, cut, cut_at
 from ingest.query.means import check_bins
 from ingest.query.question import Answer
@@ -101,8 +102,12 @@ class Episode:
     @property
     def id(self) -> str:
         """Return the identity of this episode: a digest of objective, run, labels and start, as 30 hex digits."""
-        words = json.dumps([self.objective, self.run, self.labels, self.start_ns])
-        return hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=ID_BYTES).hexdigest()
+        return digest(self.objective, self.run, self.labels, self.start_ns)
+
+
+def digest(*words: object) -> str:
+    """Return the identity of what is told of a run by these words, as 30 hex digits."""
+    return hashlib.blake2b(json.dumps(words).encode("utf-8", "surrogatepass"), digest_size=ID_BYTES).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,8 @@ class Verdict:
     `unknown` ones lack samples, or have bins that are too wide (`blurred`: that alone), so that it cannot be determined whether
     they are violated; `possible` says that there is an episode if they are. The episodes are those that are certain whatever is
     missing. `not_judged` final windows do not lie wholly in the phases of the objective. Of the `requests` of final windows
-    `over` to `over_most` took longer than the threshold; `missing` ones lack, None where their number is not known.
+    `over` to `over_most` took longer than the threshold; `missing` ones lack, None where their number is not known. The budget
+    was used up too fast during `alerts`, and gone at `gone_ns`, for certain; its period is the run where it has no other.
     """
 
     objective: Objective
@@ -136,6 +142,8 @@ class Verdict:
     over: int = 0
     over_most: int = 0
     missing: int | None = 0
+    alerts: tuple[BurnAlert, ...] = ()
+    gone_ns: int | None = None
 
     @property
     def used(self) -> tuple[Fraction, Fraction]:
@@ -310,6 +318,7 @@ def verdicts(
     sums = np.zeros((3, len(groups)), np.int64)
     for number, column in enumerate((final.samples, final.over, final.over_most)):
         np.add.at(sums[number], final.group, column)
+    alerts = [_burning(final, bad, code, objective) for code in range(len(groups))]
     requests = [dict(zip(("requests", "over", "over_most"), column, strict=True)) for column in sums.T.tolist()]
     return [
         Verdict(
@@ -320,6 +329,8 @@ def verdicts(
             **{name: count[code] for name, count in counts.items()},
             **requests[code],
             missing=missing_of(labels, missing, life),
+            alerts=tuple(replace(alert, objective=objective.name, run=life.run, labels=labels) for alert in alerts[code][0]),
+            gone_ns=alerts[code][1],
             provisional=all_windows[code] - counts["windows"][code],
             possible=labels in maybe,
             not_judged=int(whole[code]) - counts["windows"][code],
@@ -329,6 +340,23 @@ def verdicts(
         )
         for code, labels in enumerate(groups)
     ]
+
+
+def _burning(rows: Windows, bad: Bool, code: int, objective: Objective) -> tuple[list[BurnAlert], int | None]:
+    """Return the alerts about the budget of a group, and when it was gone."""
+    budget, step = objective.budget, objective.window_ns
+    if budget is None:
+        return [], None
+    own = np.flatnonzero(rows.group == code)
+    period = budget.period_ns or int(rows.count[own].sum()) * step
+    times = np.minimum(rows.count[own], period // step + 1)  # a longer stretch of one kind says no more
+    last = np.cumsum(times)
+    number = np.arange(int(times.sum())) - np.repeat(last - times, times)
+    ends = np.repeat(rows.start_ns[own], times) + (number + 1) * step
+    ends[last - 1] = rows.end_ns[own]
+    over, every = (rows.over, rows.samples) if budget.of_requests else (bad.astype(np.int64), np.ones(len(rows), np.int64))
+    bad_ones, all_ones = (np.repeat(each[own], times) for each in (over, every))
+    return burning(ends, bad_ones, all_ones, budget.share, step, period)
 
 
 def missing_of(labels: Labels, missing: Sequence[Lack], life: Life) -> int | None:
@@ -389,12 +417,15 @@ def lacking_silence(rows: Windows, groups: Sequence[Labels], objective: Objectiv
     lacking = cut_at(rows.group[silent], table, rows.start_ns[silent], rows.end_ns[silent], by, missing)
     if not len(lacking):
         return rows
-    most, marked = rows.most.copy(), rows.lacking.copy()
-    marked[silent[lacking.row[of_rate | (lacking.most != UNKNOWN)]]] = True
-    highest = np.where(lacking.high_ns == OPEN_END, np.inf, lacking.high_ns.astype(np.float64))
-    most[silent[lacking.row]] = -np.inf
-    np.maximum.at(most, silent[lacking.row], highest)
-    return replace(rows, most=most, lacking=marked)
+    least, most, marked, places = rows.least.copy(), rows.most.copy(), rows.lacking.copy(), silent[lacking.row]
+    marked[places[of_rate | (lacking.most != UNKNOWN)]] = True
+    if of_rate:  # where something completed it is one at least, and all that is missing at most
+        least[places], most[places] = 0, -1
+        np.subtract.at(least, places, np.where(lacking.most == UNKNOWN, np.inf, lacking.most))
+    else:
+        most[places] = -np.inf
+        np.maximum.at(most, places, np.where(lacking.high_ns == OPEN_END, np.inf, lacking.high_ns.astype(np.float64)))
+    return replace(rows, least=least, most=most, lacking=marked)
 
 
 def _cut(rows: Windows, places: Int, edge: int, step_ns: int) -> Windows:
@@ -415,14 +446,18 @@ def violated(rows: Windows, objective: Objective, *, possibly: bool = False) -> 
     Whatever is missing; or `possibly`, those that missing samples may have violated, too.
     """
     empty = rows.samples == 0
-    values = rows.most if possibly else rows.least
     with np.errstate(invalid="ignore"):
-        above: Bool = values > limit(objective)
+        above: Bool = (rows.most if possibly else rows.least) > limit(objective)
     if objective.no_data == VIOLATE:
         above |= empty if possibly else empty & ~rows.lacking
-    elif objective.no_data == HOLD:
-        before = above[:-1] & (rows.group[1:] == rows.group[:-1]) & (rows.stretch[1:] == rows.stretch[:-1])
-        above[1:] |= empty[1:] & before
+        return above
+    # Of what is missing something may have completed where nothing is there: then it is not certain what that window is.
+    own = ~empty | (above if possibly else rows.lacking & ~above)
+    above = above if possibly else above & ~empty
+    if objective.no_data == HOLD and len(rows):  # a stretch goes on as what is before it
+        own[0] = True
+        own[1:] |= (rows.group[1:] != rows.group[:-1]) | (rows.stretch[1:] != rows.stretch[:-1])
+        above = above[np.maximum.accumulate(np.where(own, np.arange(len(rows)), 0))]
     return above
 
 

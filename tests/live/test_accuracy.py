@@ -8,15 +8,19 @@ import random
 from pathlib import Path
 
 import numpy as np
+import orjson
 import pytest
 
 from ingest.cli import run as command
 from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import figure
+from ingest.live.serve.page import Selection, Subject, view_of
 from ingest.live.watch.accuracy import Accuracy
 from ingest.query.question import Question
 from ingest.query.trend import Night, bounds_of
 from ingest.store import open_store
 from tests.query.incidents import MS, SECOND, ZERO, written
+from tests.view.test_report import content_of
 
 
 def operations(seconds: int, rate: int, seed: int = 1) -> list[tuple[str, str, int, int]]:
@@ -117,3 +121,20 @@ def test_a_watch_ends_when_all_is_known(tmp_path: Path, capfd, wanted: str, stat
 def test_what_is_no_percentage_is_refused(tmp_path: Path, wanted: str, capfd) -> None:
     assert command(["watch", str(tmp_path), "--run", "r", "--until-accuracy", wanted]) == 2
     assert "--until-accuracy takes a percentage such as 5%" in capfd.readouterr().err
+
+
+def test_percentiles_without_an_accuracy_are_refused(tmp_path: Path, capfd) -> None:
+    assert command(["watch", str(tmp_path), "--run", "r", "-p", "50"]) == 2
+    assert "-p names the percentiles of --until-accuracy" in capfd.readouterr().err
+
+
+def test_the_live_page_says_how_well_percentiles_are_known(tmp_path: Path) -> None:
+    accuracy = looked(tmp_path, operations(120, 100), "50,95,99,99.9")
+    subject = Subject(f"sqlite:{tmp_path / 'x.db'}", Question(), SECOND)
+    view = view_of(subject, lambda: "1", Selection(), None)
+    (line,) = content_of(orjson.loads(view.update())["data"])[0]["sections"]["live"]["known"]
+    said = [
+        f"{name} {'not yet' if math.isnan(within) else f'to {figure(100 * within, 2)} %'}"
+        for (_, _, name), within in accuracy.within.items()
+    ]
+    assert line == f"read: {', '.join(said)}" and "%" in line

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import random
 import re
-from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from ingest.cli import run as command
-from ingest.core.errors import InputError
 from ingest.objectives.check import Checked, check
 from ingest.objectives.objectives import read_objectives
 from ingest.query.episodes import OPEN, PROVISIONAL, Episode
@@ -21,10 +17,7 @@ from ingest.read.described.description import description_of
 from ingest.read.sources import ReadOptions
 from oracles import episodes as oracle
 from oracles import logs
-from tests.effort import few
 from tests.query.incidents import MS, SECOND, ZERO, as_yaml, drawn, written
-
-SCENARIOS, CHUNK = 200, 25
 
 
 def files_of(folder: Path, events: list[oracle.Event]) -> Files:
@@ -57,35 +50,6 @@ def found(told: Checked) -> list[oracle.Found]:
         for one in verdict.episodes
     ]
     return sorted(rows, key=lambda one: (one[1], one[0]))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rates", [False, True])
-@pytest.mark.parametrize("first", few(range(0, SCENARIOS, CHUNK), 2))
-def test_every_episode_of_random_incidents_is_found_and_no_other(tmp_path: Path, first: int, rates: bool) -> None:
-    incidents = 0
-    for seed in range(first, first + CHUNK):
-        events, promise = drawn(seed)
-        if rates:
-            promise = replace(
-                promise, rate=random.Random(seed).choice((Fraction(1, 2), Fraction(1), Fraction(7, 2), Fraction(20)))
-            )
-        if not oracle.windows_of(events, promise):
-            with pytest.raises(InputError, match="nothing matches"):
-                checked(tmp_path / str(seed), events, as_yaml(promise))
-            continue
-        told = checked(tmp_path / str(seed), events, as_yaml(promise))
-        expected = oracle.episodes_of(events, promise)
-        assert found(told) == expected, (seed, promise)
-        incidents += len(expected)
-        every = {group: windows[1:-1] if rates else windows for group, windows in oracle.windows_of(events, promise).items()}
-        verdicts = {tuple(value for _, value in one.labels): one for one in told.verdicts}
-        assert verdicts.keys() == every.keys()
-        for group, windows in every.items():
-            one = verdicts[group]
-            assert (one.windows, one.silent) == (len(windows), sum(1 for _, inside in windows if not inside)), seed
-            assert one.violated == sum(oracle.violations(windows, promise)), seed
-    assert incidents > CHUNK
 
 
 @pytest.mark.slow
@@ -196,29 +160,6 @@ def test_a_budget_is_the_share_of_windows_that_may_be_violated(tmp_path: Path, b
     told = checked(tmp_path, FLAPPING, text)
     (one,) = told.verdicts
     assert (one.violated, one.windows, one.episodes, told.met) == (4, 12, (), met)
-
-
-def test_a_budget_of_requests_is_the_share_of_them_that_take_longer(tmp_path: Path) -> None:
-    for seed in range(30):
-        events, promise = drawn(seed)
-        groups = oracle.windows_of(events, promise)
-        if not any(inside for windows in groups.values() for _, inside in windows):
-            continue
-        shares = {}
-        for group, windows in groups.items():
-            over = [
-                oracle.value_of([min(took), each, max(took)], "50") > promise.threshold
-                for _, inside in windows
-                for took in [[one[3] for one in inside]]
-                for each in took
-            ]
-            shares[group] = Fraction(sum(over), len(over) or 1)
-        allowed = random.Random(seed).choice(("0%", "5%", "30%"))
-        text = as_yaml(promise).replace("}\n", f", budget: {allowed} of requests}}\n")
-        for one in checked(tmp_path / str(seed), events, text).verdicts:
-            share = shares[tuple(value for _, value in one.labels)]
-            assert one.used == (share, share), seed
-            assert one.met == (share <= Fraction(allowed.removesuffix("%")) / 100), seed
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from ingest.read.sources import ReadOptions
 from ingest.store import open_store
 from oracles import episodes as oracle
 from tests.effort import figure
-from tests.query.incidents import MS, SECOND, ZERO, as_yaml, drawn, written
-from tests.query.test_episodes import at, found, spans
+from tests.query.incidents import MS, SECOND, ZERO, drawn, written
+from tests.query.test_episodes import at, spans
 from tests.store.grounds import grounds, loaded
 
 
@@ -126,51 +126,6 @@ def drawn_marks(seed: int) -> list[tuple[int, int | None]]:
         length = noise.choice((None, 1, 2 * SECOND, 5 * SECOND, 5 * SECOND + 300 * MS, 12 * SECOND))
         spans.append((low, None if length is None else low + length))
     return spans
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["files", "sqlite", "double"])
-def test_every_episode_in_a_phase_of_random_incidents_is_found_and_no_other(tmp_path: Path, kind: str) -> None:
-    with contextlib.ExitStack() as stack:
-        ground = None if kind == "files" else stack.enter_context(grounds(kind, tmp_path))
-        tried = figure(quick=24, full=36, soak=2000) if ground is None else figure(quick=4, full=10, soak=300)
-        incidents, cut = held_against_the_oracle(tmp_path, range(tried), ground)
-    assert incidents >= tried / 4
-    assert cut >= tried
-
-
-def held_against_the_oracle(folder: Path, seeds: range, ground) -> tuple[int, int]:
-    """Return how many episodes there were in phases of random runs, and how many windows were not judged: all as expected."""
-    incidents = cut = 0
-    for seed in seeds:
-        events, promise = drawn(seed)
-        spans, word = drawn_marks(seed), WORDS[seed % 4]
-        marks = [
-            Mark(Instant(low), f"move {number}", None if high is None else Instant(high))
-            for number, (low, high) in enumerate(spans)
-        ]
-        text = as_yaml(promise).replace("no_data:", f"{word}: 'move*', no_data:")
-
-        def judged(start: int, end: int, spans=spans, word=word) -> bool:
-            return oracle.in_phase(word, spans, start, end)
-
-        every = oracle.windows_of(events, promise)
-        instants = word == DURING and all(high is None for _, high in spans)
-        inside = {group: [one for one in windows if judged(one[0], one[0] + promise.window)] for group, windows in every.items()}
-        if not every or instants or not any(inside.values()):
-            with pytest.raises(InputError, match=r"no mark|nothing matches|lies wholly|has no end"):
-                phased(folder / str(seed), events, text, marks, ground)
-            continue
-        told = phased(folder / str(seed), events, text, marks, ground)
-        expected = oracle.episodes_of(events, promise, judged=judged)
-        assert found(told) == expected, (seed, word, spans, promise)
-        for verdict in told.verdicts:
-            group = tuple(value for _, value in verdict.labels)
-            assert (verdict.windows, verdict.not_judged) == (len(inside[group]), len(every[group]) - len(inside[group])), seed
-            assert verdict.silent == sum(1 for _, own in inside[group] if not own), seed
-        incidents += len(expected)
-        cut += sum(verdict.not_judged for verdict in told.verdicts)
-    return incidents, cut
 
 
 BUSY = at(*range(30)) + at(9, 10, 11, 12, 20, ms=50)

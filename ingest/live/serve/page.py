@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -16,8 +17,10 @@ import orjson
 from ingest.core.errors import InputError, UsageError, choices
 from ingest.core.labels import fits, run_matches
 from ingest.core.marks import Mark
-from ingest.core.units import format_duration, parse_duration, parse_instant
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import figure, format_duration, parse_duration, parse_instant
 from ingest.live.serve.cache import Version, reading
+from ingest.live.watch.accuracy import known
 from ingest.query.question import ALL, AUTO, Question, start_of_range
 from ingest.store import Store
 from ingest.store.live import NOTHING_FINAL, NOTHING_LEFT
@@ -117,6 +120,7 @@ FIXED = ("version", "several", "grouping", "clock")
 STEPS = ("1s", "5s", "10s", "30s", "1m", "5m", "10m", "30m", "1h")
 MOST_OFFERED = 200
 _MAKING = Lock()  # a large page takes some 400 MB while it is made: two at a time would take twice that, and no less time
+KNOWN, MOST_KNOWN = parse_percentiles("50,95,99,99.9"), 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +188,9 @@ def _parts(subject: Subject, store: Store, selection: Selection) -> Parts:
     tries = choices_of(selection, question, offered)
     question = asked_of(selection, question)
     for number, runs in enumerate(tries):
-        section = _section(subject, selection, offered, runs)
+        asked, marks = question.about(runs), _provisional(offered, runs)
+        section = _section(subject, selection, offered, runs, _known(store, asked, runs))
         try:
-            asked, marks = question.about(runs), _provisional(offered, runs)
             of_subject: dict[str, Any] = {"sla_ns": subject.sla_ns, "given": subject.given, "named": subject.url}
             return parts_from(store, runs, asked, offsets=True, more=[section], marks=marks, **of_subject)
         except InputError:
@@ -195,13 +199,30 @@ def _parts(subject: Subject, store: Store, selection: Selection) -> Parts:
     raise InputError("no run here yet")
 
 
-def _section(subject: Subject, selection: Selection, offered: Sequence[RunRecord], chosen: Sequence[str]) -> Section:
+def _known(store: Store, question: Question, runs: Sequence[str]) -> list[str]:
+    """Return how well percentiles are known now, in words: a line for each run and operation, the first MOST_KNOWN."""
+    lines = []
+    for run in runs:
+        by_operation: dict[str, list[str]] = {}
+        for (operation, name), (within, _) in known(store, question.about([run]), run, KNOWN).items():
+            to = "not yet" if math.isnan(within) else f"to {figure(100 * within, 2)} %"
+            by_operation.setdefault(operation, []).append(f"{name} {to}")
+        for operation, said in by_operation.items():
+            what = " ".join(printable(word) for word in (run if len(runs) > 1 else "", operation) if word)
+            lines.append(f"{what}: {', '.join(said)}" if what else ", ".join(said))
+    return [*lines[:MOST_KNOWN], *([f"and {len(lines) - MOST_KNOWN} more"] if len(lines) > MOST_KNOWN else [])]
+
+
+def _section(
+    subject: Subject, selection: Selection, offered: Sequence[RunRecord], chosen: Sequence[str], accuracy: Sequence[str]
+) -> Section:
     newest = sorted(offered, key=lambda record: (record.start_ns, record.run), reverse=True)
     finest = max((record.step_ns for record in offered if record.run in chosen), default=1)
     content: Mapping[str, Any] = {
         "refresh": subject.refresh_ns / MS,
         "runs": [_run(record, chosen) for record in newest[:MOST_OFFERED]],
         "more": max(0, len(newest) - MOST_OFFERED),
+        "known": accuracy,
         "own": bool(selection.runs),
         "steps": [step for step in STEPS if parse_duration(step) >= finest and parse_duration(step) % finest == 0],
         "stored": format_duration(finest),

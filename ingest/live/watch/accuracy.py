@@ -14,12 +14,34 @@ from dataclasses import replace
 from ingest.core.errors import InputError
 from ingest.core.quantiles import Percentile
 from ingest.core.units import figure
-from ingest.query.question import ALL, Question
+from ingest.query.origin import Answering
+from ingest.query.question import ALL, AUTO, Question
 from ingest.query.trend import Night, bounds_of
 from ingest.store import Store
 
 SHARE = 10  # asking about all of a long run may take a tenth of the time
 OP = "op"
+
+Key = tuple[str, str]  # an operation, and the name of a percentile
+
+
+def known(origin: Answering, question: Question, run: str, percentiles: Sequence[Percentile]) -> dict[Key, tuple[float, float]]:
+    """Return how well percentiles of a run are known by operation and percentile: the distance of the further bound, as a share.
+
+    NaN where the samples or the windows are too few to say. Beside it is the error bound of the bins. `question` selects what
+    of the run; nothing where it has no percentiles.
+    """
+    by_operation = replace(question, by=(OP,))
+    try:
+        windows = origin.answer(replace(by_operation, step=AUTO))
+        night = Night(run, 0, origin.answer(replace(by_operation, step=ALL)), (windows,))
+    except InputError:  # nothing has come yet that has percentiles
+        return {}
+    return {
+        (operation, percentile.name): (max(high - value, value - low) / value if value else math.nan, error)
+        for percentile in percentiles
+        for (operation, *_), (value, low, high, _, _, error) in bounds_of(night, percentile).items()
+    }
 
 
 class Accuracy:
@@ -46,16 +68,9 @@ class Accuracy:
 
     def look(self, store: Store, run: str) -> None:
         """Find out how well the percentiles of a run are known now."""
-        question = Question(by=(OP,)).about([run])
-        try:
-            windows = store.answer(question)
-            night = Night(run, 0, store.answer(replace(question, step=ALL)), (windows,))
-        except InputError:  # nothing has come yet that has percentiles
-            return
-        for percentile in self.percentiles:
-            for (operation, *_), (value, low, high, _, _, error) in bounds_of(night, percentile).items():
-                self.within[run, operation, percentile.name] = max(high - value, value - low) / value if value else math.nan
-                self.bins = max(self.bins, error)
+        for (operation, name), (within, error) in known(store, Question().about([run]), run, self.percentiles).items():
+            self.within[run, operation, name] = within
+            self.bins = max(self.bins, error)
 
     @property
     def reached(self) -> bool:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingest.core.errors import StoreError
-from ingest.core.objective import VIOLATE, Latency, Objective, Rate
+from ingest.core.objective import VIOLATE, AnyObjective, Latency, Objective, Rate, RunObjective
 from ingest.core.quantiles import parse_percentiles
 from ingest.core.schema import fields
 from ingest.core.units import MS, format_duration, number
@@ -62,13 +62,14 @@ class Left:
     reasons: tuple[str, ...]
 
 
-def rules_for(objectives: Iterable[Objective], prefix: str, space: str, version: str) -> tuple[list[Rule], list[Left]]:
+def rules_for(objectives: Iterable[AnyObjective], prefix: str, space: str, version: str) -> tuple[list[Rule], list[Left]]:
     """Return the rules for a space of a Kibana of a version, and the objectives that are left."""
     rules: list[Rule] = []
     left: list[Left] = []
     for objective in objectives:
-        reasons = reasons_against(objective)
-        if reasons:
+        if isinstance(objective, RunObjective):
+            left.append(Left(objective.name, ("a rule sees single windows, not two runs",)))
+        elif reasons := reasons_against(objective):
             left.append(Left(objective.name, reasons))
         else:
             rules.append(Rule(rule_id(prefix, space, objective.name), objective.name, _body(objective, prefix, version)))

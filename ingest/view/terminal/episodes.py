@@ -12,7 +12,7 @@ from ingest.core.errors import counted, listed
 from ingest.core.objective import Rate, per_second
 from ingest.core.units import UNITS_NS, Stamp, format_duration, latency
 from ingest.objectives.check import Checked
-from ingest.objectives.objectives import ELAPSED, budgets, left_out, looked_at, promise, stamp_of
+from ingest.objectives.objectives import ELAPSED, budgets, burnt, group_name, left_out, looked_at, promise, stamp_of
 from ingest.query.episodes import CANNOT_TELL, MET, NOTHING, VIOLATED, Episode, Verdict, undetermined
 from ingest.query.table import Table
 from ingest.view.terminal.tables import clock, count, empty_table, escape, people, say, say_notes
@@ -87,7 +87,21 @@ def notes(checked: Checked) -> list[str]:
     for name, some in unknown.items():
         where = f"{undetermined(some)} and could change the verdict"
         sentences.append(f"{name}: cannot tell: {where}; --allow-unknown takes that for no error")
+    sentences += [
+        f"{each.objective.name}: cannot tell: the bounds are too wide; --allow-unknown takes that for no error"
+        for each in {each.objective.name: each for each in checked.compared if each.outcome == CANNOT_TELL}.values()
+    ]
     return [*checked.warnings, *sentences]
+
+
+def comparison_lines(checked: Checked) -> list[str]:
+    """Return a sentence on each comparison with a baseline, which has no row in a table of episodes."""
+    several = len({each.run for each in checked.compared}) > 1
+    return [
+        f"{WORDS[each.outcome]}  {each.objective.name}{f', {each.run}' if several else ''}"
+        f"{f', {group_name(each.labels)}' if each.labels else ''}: {each.objective.promise}: {each}"
+        for each in checked.compared
+    ]
 
 
 def unjudged_windows(checked: Checked) -> list[str]:
@@ -110,13 +124,15 @@ def print_checked(checked: Checked, base: str, belonging: Sequence[str] = ()) ->
         word = next((outcome for outcome in (VIOLATED, CANNOT_TELL) if outcome in outcomes), MET)
         head = f"{name}{f', {run}' if several else ''}"
         say(out, [f"{WORDS[word]}  {head}: {promise(verdicts[0].objective)}"], None if word == MET else "bold")
-        say(out, (f"    {line}" for line in (looked_at(verdicts), budgets(verdicts)) if line))
+        say(out, (f"    {line}" for line in (looked_at(verdicts), budgets(verdicts), *burnt(verdicts, base)) if line))
+    for line in comparison_lines(checked):
+        say(out, [line], None if line.startswith(WORDS[MET]) else "bold")
     say_notes(out, notes(checked))
     table = episode_rows(checked.verdicts, base)
     if len(table):
         _print_episodes(table, stamp_of(base, checked.verdicts), out)
         say(out, belonging)
-    else:
+    elif checked.verdicts:
         say(out, ["no episode"])
 
 

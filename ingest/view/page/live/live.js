@@ -105,6 +105,8 @@
     const place = first && (elapsed ? `${((first.final - first.start) / 1000).toFixed(1)} s elapsed` : clock(first.final));
     const until = known.length === begun.length && first ? `final up to ${place}` : "";
     put(find("final"), begun.length ? until || `${states[begun[0].state] ?? begun[0].state}: all of it is provisional` : "");
+    find("known").hidden = !section.known.length;
+    put(find("known"), `Percentiles are known, so far: ${section.known.join("; ")} (95 % bounds, from the windows).`);
     find("newest").checked = !section.own;
     const names = JSON.stringify(section.runs);
     if (find("offered").dataset.is !== names) {
