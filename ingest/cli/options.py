@@ -256,7 +256,7 @@ class Asking(Reading):
         "--by",
         metavar="LABELS",
         default="",
-        help="One group for each value of these labels: host,op,job,kind,layer,run,volume,... or a setting.",
+        help="One group for each value of these labels: host,op,job,kind,layer,outcome,run,volume,... or a setting.",
     )
     where: tuple[str, ...] = WHERE
     begin: str | None = option(
@@ -265,6 +265,11 @@ class Asking(Reading):
         help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of the run), now-15m, or steady.",
     )
     end: str | None = END
+    failures: str = option(
+        "--failures",
+        choices=["slowest", "apart", "ignore"],
+        help="Rank failed operations above all others, show them apart (--by outcome), or leave them out.",
+    )
     merge_runs: bool = option("--merge-runs", help="Merge the selected runs; without it each run is a group of its own.")
 
 
