@@ -185,11 +185,11 @@ def number_column(values: Any) -> list[str]:
 def latency(value_ns: float) -> str:
     """Return a latency for people, three digits in the unit that fits: 4.23ms; four from 1,000 s on; empty if not a number.
 
-    An infinite one is that of an operation that failed.
+    An infinite one, or one of 2^63 - 1 ns as stores keep it, is that of an operation that failed.
     """
     if value_ns != value_ns:  # noqa: PLR0124  # NaN
         return ""
-    if value_ns == INFINITE:
+    if float(value_ns) >= WHOLE:
         return "failed"
     for scale, unit, below in STEPS:
         shown = three_digits(value_ns / scale, whole=scale == 1)

@@ -5,8 +5,10 @@
          where: {op: read}, by: [host]}
       - {name: quick, good: 99.9% within 20ms, window: 10s, budget: 0.1% of requests}
       - {name: throughput, rate: '>= 5000/s', window: 10s}
+      - {name: errors, failures: '< 0.1 %', window: 10s}
 
-`name`, `window` and one promise are compulsory: `percentile` and `threshold`, `good` (the same in other words) or `rate`. A
+`name`, `window` and one promise are compulsory: `percentile` and `threshold`, `good` (the same in other words), `rate`, or
+`failures`: the share of operations that may fail. A
 window violates an objective when its percentile lies above the threshold, or its rate below. Without `for` one violated window is
 an episode, without `hold` one window without a violation does not end it, without `no_data` a window without completions goes on
 as the one before it (`hold`); for a rate it is violated. `budget: 1%` is the error budget: the share of a run's windows that may
@@ -31,9 +33,9 @@ from ingest.core.errors import InputError, UsageError, choices, counted, listed
 from ingest.core.labels import ALTERNATIVE, ASKABLE
 from ingest.core.marks import WORDS as PHASES
 from ingest.core.marks import Phase
-from ingest.core.objective import A_RATE, HOLD, OK, VIOLATE, Budget, Latency, Objective, Rate, parse_promise, per_second
+from ingest.core.objective import A_RATE, A_SHARE, HOLD, OK, VIOLATE, Budget, Latency, Objective, Rate, parse_promise, per_second
 from ingest.core.quantiles import Percentile, ShareError, parse_percentiles
-from ingest.core.units import Stamp, elapsed, figure, format_duration, latency, local, parse_duration, utc
+from ingest.core.units import Stamp, elapsed, figure, format_duration, local, parse_duration, utc
 from ingest.query.episodes import CANNOT_TELL, NOTHING, VIOLATED, Episode, Labels, Verdict
 from ingest.query.question import named, since
 from ingest.read.discovery import check_is_file
@@ -41,7 +43,8 @@ from ingest.read.discovery import check_is_file
 NO_DATA = (VIOLATE, HOLD, OK)
 COMPULSORY = {"name": "read p99", "window": "10s"}
 OF_LATENCY = {"percentile": "99", "threshold": "5ms"}
-PROMISES = (*OF_LATENCY, "good", "rate")
+OTHERS = ("good", "rate", "failures")
+PROMISES = (*OF_LATENCY, *OTHERS)
 WORDS = ("name", *PROMISES, "window", "for", "hold", "no_data", "budget", "where", "by", *PHASES)
 FIELDS = {"window": "window_ns", "for": "for_ns", "hold": "hold_ns"}  # the others as their words
 LONGEST_NAME = 200
@@ -106,7 +109,7 @@ class _Reader:
         for name, (key, _) in words.items():
             if name not in WORDS:
                 raise self.wrong(key, f"there is no key {name!r} in an objective: {choices(name, WORDS, most=len(WORDS))}")
-        of_latency = not words.keys() & {"good", "rate"}
+        of_latency = not words.keys() & {*OTHERS}
         for name, example in ({"name": COMPULSORY["name"], **OF_LATENCY} | COMPULSORY if of_latency else COMPULSORY).items():
             if name not in words:
                 others = "" if name not in OF_LATENCY else ", or promise a rate: '>= 5000/s'"
@@ -114,13 +117,14 @@ class _Reader:
         if not of_latency and (second := [name for name in PROMISES if name in words][1:]):
             key = words[second[0]][0]
             raise self.wrong(
-                key, "an objective promises one thing: percentile with threshold, good, or rate; write two objectives"
+                key, "an objective promises one thing: percentile with threshold, good, rate, or failures; write two objectives"
             )
         readers: Mapping[str, Callable[[Node, str], Any]] = {
             "name": self.name,
             "percentile": self.percentile,
             "good": self.good,
             "rate": self.rate,
+            "failures": self.failures,
             "no_data": self.no_data,
             "budget": self.budget,
             "where": self.where,
@@ -173,6 +177,13 @@ class _Reader:
         if not found or not Fraction(found["least"]):
             raise self.wrong(node, f"{text!r} is no rate: give the least completions a second, in quotes, as in '>= 5000/s'")
         return Rate(Fraction(found["least"]))
+
+    def failures(self, node: Node, word: str) -> Latency:
+        text = self.text(node, word)
+        promise = parse_promise(text) if A_SHARE.fullmatch(text.strip()) else None
+        if not isinstance(promise, Latency):
+            raise self.wrong(node, f"{text!r} is no share of failures: give the largest, in quotes, as in '< 0.1 %'")
+        return promise
 
     def duration(self, node: Node, word: str) -> int:
         text = self.text(node, word)
@@ -291,7 +302,10 @@ def looked_at(verdicts: Sequence[Verdict]) -> str:
     objective = verdicts[0].objective
     if silent:
         remarks.append(f"{silent:,} without completions (no_data: {objective.no_data})")
-    if thin and isinstance(objective.promise, Latency):
+    if isinstance(objective.promise, Latency) and objective.promise.most_failed:
+        failed, requests = (sum(getattr(verdict, name) for verdict in verdicts) for name in ("over", "requests"))
+        remarks.append(f"{failed:,} of {counted(requests, 'operation')} failed")
+    elif thin and isinstance(objective.promise, Latency):
         remarks.append(f"{thin:,} with too few samples for {objective.promise.percentile.name}: the nearest rank is used")
     if unknown := sum(verdict.unknown for verdict in verdicts):
         blurred = sum(verdict.blurred for verdict in verdicts)
@@ -338,7 +352,7 @@ def missed(episode: Episode) -> str:
     promised = episode.promise
     if isinstance(promised, Rate):
         return f"rate below {per_second(float(promised.least))}"
-    return f"{promised.percentile.name} above {latency(promised.threshold_ns)}"
+    return promised.missed
 
 
 def percent(share: Fraction) -> str:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import csv
 import random
+from contextlib import ExitStack
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from ingest.core.units import parse_duration
+from ingest.core.objective import parse_promise, promise_from
 from ingest.core.units import iso_ns
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
+from ingest.objectives.check import check as judge
+from ingest.objectives.objectives import objective_of
 from ingest.query.files import Files
 from ingest.query.origin import Origin
 from ingest.query.percentiles import Wanted, table_of
@@ -26,7 +32,7 @@ from tests.oracles.failures import Operation
 from tests.store.grounds import grounds
 
 EPOCH_MS = 1_790_000_000_000
-MS = failures.MS
+MS, SECOND = failures.MS, 1_000_000_000
 PERCENTS = ("1", "50", "90", "99", "100")
 QUESTIONS = [
     Question(step="all"),
@@ -114,3 +120,57 @@ def test_stores_rank_failed_operations_as_files_do(kind: str, tmp_path: Path) ->
             with open_store(ground.url) as store:
                 for question in QUESTIONS:
                     assert check(store, operations, question) == check(files, operations, question)
+
+
+def windows_that_fail(operations: list[Operation], share: Fraction) -> list[tuple[int, int, int]]:
+    """Windows of 1 s in which more than a share of operations failed, neighbours together: start, end, operations in them."""
+    windows: dict[int, list[bool]] = {}
+    for one in operations:
+        windows.setdefault(-(-one.end_ns // SECOND) - 1, []).append(one.failed)
+    bad = [at for at in sorted(windows) if sum(windows[at]) > share * len(windows[at])]
+    episodes: list[tuple[int, int, int]] = []
+    for at in bad:
+        begin, end, count = episodes.pop() if episodes and episodes[-1][1] == at * SECOND else (at * SECOND, 0, 0)
+        episodes.append((begin, (at + 1) * SECOND, count + len(windows[at])))
+    return episodes
+
+
+@pytest.mark.parametrize("kind", ["files", pytest.param("sqlite", marks=pytest.mark.slow)])
+def test_a_share_of_failures_is_an_objective(kind: str, tmp_path: Path) -> None:
+    for seed in range(figure(6, 60)):
+        rolled, here = random.Random(2000 + seed), tmp_path / str(seed)
+        here.mkdir()
+        operations = random_operations(rolled)
+        most = rolled.choice(("0", "0.1", "5", "60"))
+        folder, options = logs(here, operations)
+        objective = replace(objective_of(f"failures < {most} %", SECOND), hold_ns=0, no_data="ok")
+        with ExitStack() as stack:
+            origin: Origin = Files([folder], options, 1)
+            if kind == "sqlite":
+                ground = stack.enter_context(grounds(kind, here))
+                with open_store(ground.url, write=True) as store:
+                    load([folder], store, LoadOptions(ReadOptions(run="run", description=options.description), jobs=1))
+                origin = stack.enter_context(open_store(ground.url))
+            [run] = origin.runs()
+            [verdict] = judge(origin.answer, {run.run: {}}, [objective], Question()).verdicts
+        expected = windows_that_fail(operations, Fraction(most) / 100)
+        assert [(each.start_ns, each.end_ns, each.samples) for each in verdict.episodes] == expected
+        assert all(each.worst == "failed" for each in verdict.episodes)
+        assert (verdict.over, verdict.requests) == (sum(one.failed for one in operations), len(operations))
+
+
+@pytest.mark.parametrize("text", ["failures<0.1%", "failures <= 0.1 %", "< 0.1%"])
+def test_a_share_of_failures_is_one_promise_however_it_is_written(text: str) -> None:
+    promise = parse_promise(text)
+    assert str(promise) == "at most 0.1 % failed" and promise_from(**promise.to_dict()) == promise
+
+
+def test_a_percentile_among_failures_misses_any_latency(tmp_path: Path) -> None:
+    operations = [Operation("h", "get", (EPOCH_MS + 10 * at) * MS, MS, failed=at >= 90) for at in range(1, 101)]
+    folder, options = logs(tmp_path, operations)
+    files = Files([folder], options, 1)
+    [run] = files.runs()
+    objectives = [objective_of("p99<1h", SECOND), objective_of("p50<1h", SECOND)]
+    worst, median = judge(files.answer, {run.run: {}}, objectives, Question()).verdicts
+    assert [each.worst for each in worst.episodes] == ["failed"] and not median.episodes
+    assert judge(files.answer, {run.run: {}}, objectives[:1], Question(where={"outcome": "ok"})).met

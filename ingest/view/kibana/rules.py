@@ -85,6 +85,8 @@ def reasons_against(objective: Objective) -> tuple[str, ...]:
     reasons, promise = [], objective.promise
     if isinstance(promise, Rate):
         reasons.append("a rule compares percentiles of rollups, and this is a rate")
+    elif promise.most_failed:
+        reasons.append("a rule compares latencies of rollups, and these are of operations that did not fail")
     elif _number(promise) is None:
         stored = ", ".join(text for text, _ in _stored())
         reasons.append(f"rollups hold the percentiles {stored}, not {promise.percentile.text}")
