@@ -84,9 +84,7 @@ def distribution(answer: Answer) -> Table:
     return concatenated(tables, order=()) if len(tables) > 1 else tables[0]
 
 
-def _distributed(
-    part: Intervals[Group], answer: Answer, row: Int, lower: NDArray[Any], upper: NDArray[Any], count: Int
-) -> Table:
+def _distributed(part: Intervals[Group], answer: Answer, row: Int, lower: NDArray[Any], upper: NDArray[Any], count: Int) -> Table:
     """Return the table of a distribution from its rows, those of a group one after another."""
     first = np.flatnonzero(np.append(True, np.diff(row) != 0))
     before = (np.cumsum(count) - count)[first]
@@ -303,8 +301,8 @@ class Cells:
     """Cells ordered by start, group, row: count samples of a group in [lower, upper) ns and (start, end] ns.
 
     `over` marks what the drop left out: all samples at or above `lower`. `open` marks rows whose samples are at or above
-    `lower` as their layout is open-ended. Cells from inf to inf are of operations that failed. `lit` counts the highlighted among them. `n` and `cum` are the samples of the column
-    and those up to and with the row. `edges` are those of the rows that are shown, `starts` those of the columns, filled or not.
+    `lower` as their layout is open-ended. Cells from inf to inf are of operations that failed. `lit` counts the highlighted among
+    them. `n` and `cum` are the samples of the column and those up to and with the row. `edges` are those of the rows that are shown, `starts` those of the columns, filled or not.
     `below` and `above` count what lies outside of the range that was asked.
     """
 

@@ -484,10 +484,8 @@ def failed_words(parts: Iterable[Intervals[Group]]) -> tuple[str, ...]:
     if not failing:
         return ()
     failed, every = sum(total(part.failures) for part in failing), sum(total(part.counts) for part in parts)
-    return (
-        f"{figure(100 * failed / every)} % of operations failed: they are slower than any, and in no mean; --failures apart shows "
-        "how long they took, ignore leaves them out",
-    )
+    told = f"{figure(100 * failed / every)} % of operations failed: they are slower than any, and in no mean"
+    return (f"{told}; --failures apart shows how long they took, ignore leaves them out",)
 
 
 def layers_beside(layers: Sequence[str], kind: str, question: Question) -> tuple[str, ...]:
@@ -517,10 +515,9 @@ def _targets(parts: Sequence[Intervals[Group]], layouts: Layouts, shape: Shape, 
         plain = succeeded_kind(kind)
         if question.slowest_failures and plain != kind and (run, plain) in known:
             continue  # how long these took changes nothing
-        kind = plain
-        if kind in shape.taken.get(run, ()) and binned:
-            place = (run if "run" in apart else "", kind if "kind" in apart else layer_of(kind) if LAYER in apart else "")
-            places[run, kind] = place
+        if plain in shape.taken.get(run, ()) and binned:
+            place = (run if "run" in apart else "", plain if "kind" in apart else layer_of(kind) if LAYER in apart else "")
+            places[run, plain] = place
             together.setdefault(place, set()).update(binned)
     common = {place: common_layout(shared_layouts) for place, shared_layouts in together.items()}
     of_all = ((run, kind, places.get((run, succeeded_kind(kind)))) for run, kind in known)

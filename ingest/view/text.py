@@ -65,7 +65,7 @@ def quoted(cell: str) -> str:
 
 
 def ndjson_lines(table: Table, stamp: Stamp = utc, unit: str = "ns") -> Iterator[str]:
-    """Yield each row as a JSON object with the names of the csv; numbers are numbers, empty cells null, an infinite one is text."""
+    """Yield each row as a JSON object with the names of the csv; empty cells are null, inf is text."""
     from json import dumps  # csv does without
 
     names = shown_columns(table)

@@ -30,7 +30,9 @@ class Operation:
     failed: bool
 
 
-def write(folder: Path, operations: Iterable[Operation], failed: Sequence[str] = ("false",), sound: Sequence[str] = ("true",)) -> Path:
+def write(
+    folder: Path, operations: Iterable[Operation], failed: Sequence[str] = ("false",), sound: Sequence[str] = ("true",)
+) -> Path:
     """Write a log for each host, in ms and ns, and its description beside the folder; return the description."""
     by_host: dict[str, list[Operation]] = {}
     for one in operations:

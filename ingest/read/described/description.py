@@ -74,8 +74,8 @@ Globs = tuple[str, ...]
 class Columns:
     """The columns of one file: all names in order, and by role the column and its unit in ns (0: ISO 8601).
 
-    There are no names where lines are JSON objects. `labels` hold the columns of conditions, too, by their own names. `blanks` is the place of the column whose text may hold blanks, in tables
-    that blanks part.
+    There are no names where lines are JSON objects. `labels` hold the columns of conditions, too, by their own names. `blanks` is
+    the place of the column whose text may hold blanks, in tables that blanks part.
     """
 
     names: tuple[str, ...]
