@@ -68,12 +68,9 @@ RunLabels = Mapping[str, Mapping[str, str]]
 
 
 def label_of(series: Series, name: str, run_labels: RunLabels) -> str:
-    """Return the label `name` of a series: one of its own, else one of its run's labels, else empty text.
-
-    The kind is that of all operations, whether they failed or not: the outcome is a label of its own.
-    """
+    """Return the label `name` of a series: one of its own, else one of its run's labels, else empty text."""
     if name in LABELS:
-        return succeeded_kind(series.kind) if name == "kind" else str(getattr(series, name))
+        return str(getattr(series, name))
     if name == LAYER:
         return layer_of(series.kind)
     if name == OUTCOME:

@@ -302,8 +302,8 @@ class Cells:
 
     `over` marks what the drop left out: all samples at or above `lower`. `open` marks rows whose samples are at or above
     `lower` as their layout is open-ended. Cells from inf to inf are of operations that failed. `lit` counts the highlighted among
-    them. `n` and `cum` are the samples of the column and those up to and with the row. `edges` are those of the rows that are shown, `starts` those of the columns, filled or not.
-    `below` and `above` count what lies outside of the range that was asked.
+    them. `n` and `cum` are the samples of the column and those up to and with the row. `edges` are those of the rows that are
+    shown, `starts` those of the columns, filled or not. `below` and `above` count what lies outside of the range that was asked.
     """
 
     start_ns: Int
@@ -331,7 +331,8 @@ class Cells:
     @property
     def failed(self) -> NDArray[np.bool_]:
         """Return which cells are of operations that failed."""
-        return np.isinf(self.lower)
+        failed: NDArray[np.bool_] = np.isinf(self.lower)
+        return failed
 
     @property
     def left_out(self) -> float:

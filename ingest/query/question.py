@@ -184,7 +184,11 @@ class Question(Value):
         return key
 
     def _holds(self, label: str, name: str, glob: str) -> bool:
-        """Return whether a label is one that is asked for; weights in flight are of the kind that they are the shares of, too."""
+        """Return whether a label is one that is asked for.
+
+        What failed is of the kind of all operations, and weights in flight are of the kind that they are the shares of, too.
+        """
+        label = succeeded_kind(label) if name == "kind" else label
         if fits(label, glob):
             return True
         of = label.removesuffix(f".{IN_FLIGHT}")
@@ -425,11 +429,15 @@ def finish(
         kinds.setdefault(run, set()).add(succeeded_kind(kind))
     shape = shape_of(question, kinds, {outcome_of(kind) for _, kind, *_ in keys})
 
+    at_kind = question.by.index("kind") if "kind" in question.by else None
+
     def regroup(key: Group) -> Group | None:
         run, kind, *labels = key
         plain = succeeded_kind(kind)
         if plain not in shape.taken.get(run, ()):  # a table may hold keys that no row is of
             return None
+        if at_kind is not None:
+            labels[at_kind] = plain
         own = {"run": run, "kind": plain, LAYER: layer_of(kind), OUTCOME: outcome_of(kind)}
         return (*(own[name] for name in shape.named), *labels)
 
@@ -473,9 +481,21 @@ def finish(
     )
 
 
+def of_succeeded(answer: Answer) -> Answer:
+    """Return an answer without the operations that failed, in which nothing says that any did; InputError where all failed."""
+    parts = tuple(rows for part in answer.parts if len(rows := part.succeeded()))
+    if not parts:
+        raise InputError("all operations failed: --failures apart shows how long they took")
+    said = failed_words(answer.parts)
+    return replace(answer, parts=parts, warnings=tuple(text for text in answer.warnings if text not in said))
+
+
 def _succeeded(series: Series) -> Series:
     """Return a series under the kind of the operations that did not fail."""
     return series if outcome_of(series.kind) == OK else series.replaced(kind=succeeded_kind(series.kind))
+
+
+SLOWEST = "they are slower than any, and in no mean; --failures apart shows how long they took, ignore leaves them out"
 
 
 def failed_words(parts: Iterable[Intervals[Group]]) -> tuple[str, ...]:
@@ -484,8 +504,7 @@ def failed_words(parts: Iterable[Intervals[Group]]) -> tuple[str, ...]:
     if not failing:
         return ()
     failed, every = sum(total(part.failures) for part in failing), sum(total(part.counts) for part in parts)
-    told = f"{figure(100 * failed / every)} % of operations failed: they are slower than any, and in no mean"
-    return (f"{told}; --failures apart shows how long they took, ignore leaves them out",)
+    return (f"{figure(100 * failed / every)} % of operations failed: {SLOWEST}",)
 
 
 def layers_beside(layers: Sequence[str], kind: str, question: Question) -> tuple[str, ...]:

@@ -124,8 +124,9 @@ def trend(
     Measures: percentiles in ns with their 95 % bounds `lo` and `hi` (those of `compare`, edges of bins); `throughput`,
     completions a second of the time in which the run has data; `above 5ms`, the share of samples above a latency; `failed`, that
     of operations that failed, where any did. The latter three have no bounds but what missing samples leave open, and no
-    `percentile` (NaN). `count` exact; `level` the median of the runs since the last change, `change` the ratio of two levels at the first run of a new one (a change is more than `least`, up or
-    down). NaN where samples cannot carry a number, and where there is no change. Error bound: each layout's.
+    `percentile` (NaN). `count` exact; `level` the median of the runs since the last change, `change` the ratio of two levels at
+    the first run of a new one (a change is more than `least`, up or down). NaN where samples cannot carry a number, and where
+    there is no change. Error bound: each layout's.
     """
     by = nights[0].answer.by
     groups = sorted({key for night in nights for part in night.answer.parts for key in part.table})

@@ -1039,7 +1039,7 @@ def failures(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     told = ground.outcomes
     if told is None:
         return []
-    members = {(): np.ones(len(told.groups), np.bool_)}
+    members: dict[Labels, Bool] = {(): np.ones(len(told.groups), np.bool_)}
     for who in sorted({who for labels in told.groups for who in (*((label,) for label in labels), labels)}):
         members.setdefault(who, np.array([set(who) <= set(labels) for labels in told.groups]))
     left, claims = np.ones(len(ground.start_ns), np.bool_), list[Claim]()
@@ -1056,7 +1056,12 @@ def failures(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
         part[first : last + 1] = left[first : last + 1]
         inside = [int(counts[members[who]][:, part].sum()) for counts in (failed, every)]
         rest = [of_all - own for of_all, own in zip(total, inside, strict=True)]
-        details = {"failed": inside[0], "of": inside[1], "rest": rest[0] / rest[1] if rest[1] else None, "whole": bool(part.all())}
+        details = {
+            "failed": inside[0],
+            "of": inside[1],
+            "rest": rest[0] / rest[1] if rest[1] else None,
+            "whole": bool(part.all()),
+        }
         no_cells = ground.cells((), slice(None))
         claims.append(Claim(FAILURES, who, *ground.span(first, last), cells=no_cells, samples=inside[1], details=details))
         left &= ~part

@@ -152,7 +152,8 @@ def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
 # Who is given the excess of a window that several claims explain: what is short and certain first, what lasts all the run last.
 PRECEDENCE = (STALL, RHYTHM, EPISODE, THROTTLED, SLOW_MEMBER, STEP, DRIFT, MODES, IMBALANCE, OMISSION, EDGE, FAILURES)
 BY_PEERS = (THROTTLED, SLOW_MEMBER)
-WITHOUT_EXCESS = (FAILURES, IMBALANCE, OMISSION, MODES, STEP, DRIFT)  # facts of the run, whoever is given its excess: no event makes them
+# Facts of the run, whoever is given its excess: no event makes them.
+WITHOUT_EXCESS = (FAILURES, IMBALANCE, OMISSION, MODES, STEP, DRIFT)
 # What a kind explains wherever it is about the same member, whole runs through.
 EXPLAINED = {THROTTLED: (SLOW_MEMBER, MODES), SLOW_MEMBER: (MODES,)}
 KEPT = 0.5
@@ -236,7 +237,7 @@ def story_of_overview(origin: Origin, run: Overview, question: Question, source:
 
     They do not where the run has one host, and its threads are so many that the report holds no bins of them.
     """
-    answer: Answer | None = _of_default_kind(run.every_host or run.fine)
+    answer: Answer | None = None if run.failing else _of_default_kind(run.every_host or run.fine)
     for label in MEMBERS[1:]:
         if answer is None or label in run.extra or len(members_of(answer)) > 1:
             break
@@ -280,7 +281,9 @@ def story_of(ground: Ground, source: str = "", question: Question = WHOLE, detec
     total = float(excess.sum())
     missing = sum(each.claim.missing for each in shares)
     findings = [_finding(each, ground, total, missing, source) for each in shares]
-    findings.sort(key=lambda found: (found.kind != FAILURES, -max(found.share, found.missing_share), found.start_ns, found.kind, found.who))
+    findings.sort(
+        key=lambda found: (found.kind != FAILURES, -max(found.share, found.missing_share), found.start_ns, found.kind, found.who)
+    )
     explained = sum(found.share for found in findings)
     steady = None if question.in_part or question.where.keys() - {"run"} else steady_of(ground)
     runs = question.begin.runs if isinstance(question.begin, Settled) else ()
