@@ -192,6 +192,9 @@ class Reading(CallOptions):
         metavar="layer=L",
         help="Where the files timed operations: layer=client, service or device (other labels are those of a load).",
     )
+    failed: tuple[str, ...] = option(
+        "--failed", metavar="LABEL=GLOB", help="Which operations failed, by a label of them: 'tag=err*', 'op=*-failed'."
+    )
     host: str | None = option("--host", metavar="H", help="Host of all logs, in place of what file and folder names say.")
     host_alias: tuple[str, ...] = option("--host-alias", metavar="A=B", help="Rename host A to B.")
     t0: str | None = option(
@@ -358,6 +361,7 @@ def read_options(reading: Reading, run: str = "", *, loads: bool = False) -> Rea
         description=description,
         layer=layer_named(labels[LAYER]) if LAYER in labels else "",
         tsc_hz=frequency(reading.tsc_hz),
+        failed=globs(reading.failed, "--failed"),
     )
 
 

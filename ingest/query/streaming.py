@@ -23,7 +23,7 @@ from ingest.query.table import Table, concatenated
 from ingest.query.windows import check_step, spanned, with_one_span
 from ingest.read import read
 from ingest.read.account import Account
-from ingest.read.context import EXPECTED
+from ingest.read.context import EXPECTED, FAILED_LABELS
 from ingest.read.format_names import HDR
 from ingest.read.hdr import log as hdr_log
 from ingest.read.missing import own_step
@@ -59,7 +59,7 @@ def streams(
     adding = adding_up(question, files.found.labels, step_ns, grains, starts)
 
     def rows(source: Source) -> Iterator[Intervals[Series]]:
-        whole = source.format != HDR or source.context.options.get(EXPECTED)
+        whole = source.format != HDR or {EXPECTED, FAILED_LABELS} & source.context.options.keys()
         try:
             yield from read(source) if whole else hdr_log.read(source.path, source.context, chunk_entries(len(sources)))
         except InputError as error:

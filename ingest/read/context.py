@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 EXPECTED, RATE, INTENDED = "tailboard.expected_interval_ns", "tailboard.rate", "tailboard.intended_column"
+FAILED_LABELS = "tailboard.failed"  # a line for each label=glob
 TSC_HZ = "tailboard.tsc_hz"
 FORM = "tailboard.form"  # of a source whose tool wrote the same operations in another form, too: the ops in it
 SPANS = "tailboard.spans"  # of a source of polls: of each series of it whether its histograms are native, and from when to when
