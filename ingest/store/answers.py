@@ -69,7 +69,7 @@ from ingest.store.rollups import cluster_group, host_group, layouts_by
 
 ROLLUP_LABELS = {"run", "host", "op", "kind", LAYER, OUTCOME}
 # Notes in a source's account that concern every number from it.
-SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:", "means:")
+SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:", "means:", "failed:")
 
 
 @dataclass(frozen=True, slots=True)
