@@ -72,7 +72,8 @@ def percentiles(answer: Answer, wanted: Wanted) -> Table:
 
     Times are start_ns and end_ns. Latencies in ns, rate in samples a second of the window (of sampled events: in events, stored
     or not), `below_` as shares. A window that the data covers in part, the first or the last one, has the rate of that part.
-    An answer with means without a histogram has `mib_s` behind `rate`: MiB that were moved in a second, NaN where a part of the row does not record them.
+    An answer with means without a histogram has `mib_s` behind `rate`: MiB that were moved in a second, NaN where a part of the
+    row does not record them.
     A percentile of a row that holds bins of several layouts is the highest that it can be, and lies between `p.._lo` and it; a
     share is the least that it can be.
     Operations that failed count, and rank above all: a percentile or maximum that is one of them is inf, and the mean is that of

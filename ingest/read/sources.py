@@ -87,9 +87,8 @@ class ReadOptions(Value):
             taken["recorded_unit_ns"] = at_least(1, self.recorded_unit_ns, "recorded_unit_ns")
         if self.t0 is not None and not (isinstance(self.t0, str) and self.t0 == "mtime"):
             taken["t0"] = at_least(1 - MOST_NS, self.t0, "t0 ('mtime', or ns since 1970)")
-        for label in one_of(Mapping, self.failed, "failed", "{'tag': 'err*'}"):
-            if label not in (*THREAD, "op"):
-                raise UsageError(f"failed names labels of operations, {', '.join((*THREAD, 'op'))}, not {label!r}")
+        if unknown := set(one_of(Mapping, self.failed, "failed", "{'tag': 'err*'}")) - {*THREAD, "op"}:
+            raise UsageError(f"failed takes labels of operations: {', '.join((*THREAD, 'op'))}, not {listed(sorted(unknown))}")
         for host, alias in one_of(Mapping, self.host_alias, "host_alias", ALIAS).items():
             one_of(str, host, "host_alias", ALIAS)
             one_of(str, alias, "host_alias", ALIAS)

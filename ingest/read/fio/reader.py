@@ -144,10 +144,8 @@ def _note_errors(context: Context, jobs: Iterable[json_output.Job]) -> None:
     """Note how many I/Os of jobs failed: fio says their number alone, and its logs hold none of them."""
     for job in jobs:
         if job.errors:
-            context.account.note(
-                f"failed: fio counts {counted(job.errors, 'I/O')} of {job.name} that failed, and does not say when: they are in no "
-                "percentile and in no share of failures"
-            )
+            number = counted(job.errors, "I/O")
+            context.account.note(f"failed: fio counts {number} of {job.name} that failed, not when: they are in no percentile")
 
 
 def _restarted(path: Path, context: Context, *, unix: bool) -> Context:
