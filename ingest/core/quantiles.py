@@ -367,8 +367,10 @@ def censored(rows: Intervals, percentiles: Iterable[Percentile], ranked: Ranked 
     if not rows.layout.open_ended:
         return [np.zeros(len(rows), np.bool_) for _ in percentiles]
     samples, over = rows.samples if ranked is None else ranked.samples, saturated(rows)
+    ranks = [percentile.ranks(samples) for percentile in percentiles]
+    if rows.layout.timed is rows.layout:
+        return [(over > 0) & (rank > samples - over) for rank in ranks]
     timed = samples - rows.failures
-    ranks = (percentile.ranks(samples) for percentile in percentiles)
     return [(over > 0) & (rank > timed - over) & (rank <= timed) for rank in ranks]
 
 
@@ -395,10 +397,10 @@ def extremes(rows: Intervals, ranked: Ranked | None = None) -> tuple[NDArray[Any
         high = np.where(known, rows.exact.max_ns, high)
         sums = np.where(known, rows.exact.sum_ns, sums)
     samples = rows.samples if ranked is None else ranked.samples
-    if rows.layout.timed is not rows.layout:
-        samples, low, high = samples - rows.failures, or_failed(rows, low), or_failed(rows, high)
-    with np.errstate(invalid="ignore"):
+    if rows.layout.timed is rows.layout:
         return low, high, sums / samples, known
+    with np.errstate(invalid="ignore"):
+        return or_failed(rows, low), or_failed(rows, high), sums / (samples - rows.failures), known
 
 
 def _outermost(rows: Intervals) -> tuple[Int, Int]:
