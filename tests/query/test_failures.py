@@ -33,7 +33,7 @@ from ingest.read.sources import ReadOptions
 from ingest.store import open_store
 from ingest.view.text import csv_lines
 from tests.commands import tailboard
-from tests.effort import figure
+from tests.effort import few, figure
 from tests.oracles import failures
 from tests.oracles.failures import Operation
 from tests.store.grounds import grounds
@@ -105,7 +105,7 @@ def logs(tmp_path: Path, operations: list[Operation]) -> tuple[Path, ReadOptions
     return tmp_path / "logs", ReadOptions(description=description_of(str(described)))
 
 
-@pytest.mark.parametrize("seed", range(figure(6, 40)))
+@pytest.mark.parametrize("seed", few(range(40), 2, 4))
 def test_failed_operations_are_slower_than_any(seed: int, tmp_path: Path) -> None:
     operations = random_operations(random.Random(seed))
     folder, options = logs(tmp_path, operations)
@@ -195,7 +195,8 @@ def rates(shares: dict[str, float], *, seconds: int = 60, lasting: range = range
     return made
 
 
-@pytest.mark.parametrize("kind", ["files", pytest.param("sqlite", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["files", "sqlite"])
 def test_the_story_says_who_failed_and_when(kind: str, tmp_path: Path) -> None:
     operations = rates({"h1": 0, "h2": 0, "h3": 0.08}, lasting=range(20, 30))
     folder, options = logs(tmp_path, operations)
@@ -213,6 +214,7 @@ def test_the_story_says_who_failed_and_when(kind: str, tmp_path: Path) -> None:
     assert finding.text.startswith(f"{100 * count / 1000:.2g} % of operations on h3 failed from 20.0 s to 30.0 s")
 
 
+@pytest.mark.slow
 def test_a_run_in_which_nothing_failed_has_no_such_sentence_and_one_that_fails_throughout_has_one(tmp_path: Path) -> None:
     for number, (share, findings) in enumerate(((0, 0), (0.03, 1))):
         here = tmp_path / str(number)
@@ -222,6 +224,7 @@ def test_a_run_in_which_nothing_failed_has_no_such_sentence_and_one_that_fails_t
         assert len(told) == findings and all("of operations failed throughout" in text for text in told)
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_more_is_slower_in_comparisons_and_trends(tmp_path: Path) -> None:
     sides = []
     for number, share in enumerate((0.001, 0.03)):
@@ -248,6 +251,7 @@ def test_a_run_that_fails_more_is_slower_in_comparisons_and_trends(tmp_path: Pat
     assert shares == [sum(part.failures.sum() for part in whole.parts) / whole.samples for whole, _ in sides]
 
 
+@pytest.mark.slow
 def test_a_heat_map_has_a_row_of_failures_above_the_top(tmp_path: Path) -> None:
     operations = rates({"h1": 0.1}, seconds=5)
     folder, options = logs(tmp_path, operations)
@@ -289,6 +293,7 @@ def test_a_description_says_which_operations_failed_and_which_lines_are_taken(fa
     assert sum(files.account.skipped.values()) == 1 and not files.account.rejected
 
 
+@pytest.mark.slow
 def test_a_tools_own_marks_are_failures(tmp_path: Path) -> None:
     raw = tmp_path / "y.raw"
     lines = ["READ latency raw data: op, timestamp(ms), latency(us)", *(f"READ,170000000{at}000,900" for at in range(3))]
@@ -300,6 +305,7 @@ def test_a_tools_own_marks_are_failures(tmp_path: Path) -> None:
     assert (row["op"], row["count"], row["failed"], row["max"]) == ("read", "4", "1", "inf")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["all", "1s"])
 def test_a_label_of_histograms_says_that_they_are_of_failures(step: str, tmp_path: Path) -> None:
     operations = rates({"h1": 0.2}, seconds=4)
@@ -313,6 +319,7 @@ def test_a_label_of_histograms_says_that_they_are_of_failures(step: str, tmp_pat
     assert [row["failed"] for row in told(marked, Question(step=step))] == expected and sum(map(int, expected)) > 50
 
 
+@pytest.mark.slow
 def test_fio_says_how_many_failed_and_not_when(tmp_path: Path) -> None:
     folder = shutil.copytree(DATA / "fio" / "coarse-4", tmp_path / "fio")
     text = (folder / "a.json").read_text()
