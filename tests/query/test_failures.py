@@ -13,8 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ingest.core.intervals import Intervals, one_row
+from ingest.core.labels import Group
+from ingest.core.layout import Edges, common_layout
 from ingest.core.objective import parse_promise, promise_from
-from ingest.core.quantiles import parse_percentiles
+from ingest.core.quantiles import Ranked, extremes, means_between, parse_percentiles
 from ingest.core.units import iso_ns
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
@@ -28,13 +31,15 @@ from ingest.query.percentiles import Wanted, table_of
 from ingest.query.question import Question
 from ingest.query.story.story import story
 from ingest.query.trend import Night, trend
+from ingest.query.windows import by_layout
 from ingest.read.described.description import description_of
+from ingest.read.operations import events_layout
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
 from ingest.view.text import csv_lines
 from tests.commands import tailboard
 from tests.effort import few, figure
-from tests.oracles import failures
+from tests.oracles import failures, ranks
 from tests.oracles.failures import Operation
 from tests.store.grounds import grounds
 
@@ -332,3 +337,34 @@ def test_fio_says_how_many_failed_and_not_when(tmp_path: Path) -> None:
                 answer = origin.answer(Question(step="all"))
                 assert [text for text in answer.warnings if "7 I/Os of j that failed" in text]
                 assert not any(part.failures.any() for part in answer.parts)
+
+
+@pytest.mark.parametrize("seed", few(range(40), 1, 4))
+def test_failures_rank_above_bins_of_several_layouts(seed: int) -> None:
+    rolled = random.Random(seed)
+    ends = [MS * 2**place - 1 for place in range(8)]
+    bins = [(Edges((0, *(end + 1 for end in ends), ends[-1] * 2), True), ranks.listed(ends)), (events_layout(), ranks.raw(64))]
+    samples: list[ranks.Sample] = []
+    parts: list[Intervals[Group]] = []
+    for layout, sample_of in bins:
+        values = [int(rolled.lognormvariate(2, 1) * MS) for _ in range(rolled.randint(1, 40))]
+        samples += map(sample_of, values)
+        held, counts = np.unique(layout.index(np.array(values)), return_counts=True)
+        parts.append(one_row(layout, ("",), (0, SECOND), held, counts))
+    failed = rolled.randint(1, 30)
+    samples += [(np.inf, np.inf)] * failed
+    timed = common_layout(part.layout for part in parts)
+    failing = one_row(bins[1][0], ("",), (0, SECOND), np.array([5]), np.array([failed])).failing(timed)
+    [rows] = by_layout([*parts, failing])
+    ranked, [over] = Ranked(rows), [rows.failures.tolist()]
+    assert rows.mixed.all() and over == [failed]
+    for percent in ("1", "50", "75", "90", "99"):
+        rank = ranks.rank_of(percent, len(samples))
+        [percentile] = parse_percentiles(percent)
+        low, high = (float(end[0]) for end in ranked.between(np.array([0]), percentile.ranks(ranked.samples)))
+        assert (low, high) == ranks.between(samples, rank)
+    timed_samples = [(low, top) for low, top in samples if low < np.inf]
+    mean = extremes(rows, ranked)[2]
+    least, most = (float(end[0]) for end in means_between(rows, mean))
+    expected = ranks.means(timed_samples)
+    assert (least, most) == pytest.approx(expected)
