@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def incident(run: Run, noise: np.random.Generator) -> tuple[np.ndarray, np.ndarr
     return bad, every
 
 
-def told(run: Run, bad: np.ndarray, every: np.ndarray) -> tuple[list, int | None]:
+def told(run: Run, bad: np.ndarray, every: np.ndarray) -> tuple[list[Any], int | None]:
     """Return the alerts of a run, and when its budget was gone."""
     ends = (np.arange(run.windows) + 1) * run.window * SECOND
     return burning(ends, bad, every, Fraction(str(run.share)), run.window * SECOND, run.hours * 3600 * SECOND)

@@ -11,6 +11,7 @@ from ingest.cli.options import Asking, Showing, globs
 from ingest.cli.output import print_bytes, say
 from ingest.cli.sources import opened
 from ingest.core.errors import UsageError, listed
+from ingest.core.labels import OK, OUTCOME
 from ingest.core.units import parse_instant
 
 if TYPE_CHECKING:
@@ -28,9 +29,14 @@ def asked(options: Asking, step: int | str, *, force: bool = False) -> Question:
     from ingest.query.question import Question, start_of_range
 
     by = tuple(dict.fromkeys(name.strip() for name in options.by.split(",") if name.strip()))
+    where = globs(options.where, "--where")
+    if options.failures == "apart" and OUTCOME not in by:
+        by = (*by, OUTCOME)
+    elif options.failures == "ignore":
+        where = {**where, OUTCOME: OK}
     return Question(
         runs=options.runs,
-        where=globs(options.where, "--where"),
+        where=where,
         by=by,
         step=step,
         begin=start_of_range(options.begin or None),
@@ -57,14 +63,16 @@ def settled_in(origin: Origin, question: Question) -> Question:
 def in_columns(question: Question, form: str = "csv") -> Question:
     """Return the question for rows whose columns follow from its words: a pattern of kinds is a column of one kind, too.
 
+    So is one of outcomes.
+
     As it is for other forms than csv and ndjson, which have no columns.
     """
     from ingest.core.labels import is_pattern
 
     if form not in ("csv", "ndjson"):
         return question
-    chosen = is_pattern(question.where.get("kind", "")) and "kind" not in question.by
-    return replace(question, by=("kind", *question.by)) if chosen else question
+    named = [name for name in ("kind", OUTCOME) if is_pattern(question.where.get(name, "")) and name not in question.by]
+    return replace(question, by=(*named, *question.by)) if named else question
 
 
 def answered(asking: Asking, question: Question) -> Answer:

@@ -16,8 +16,8 @@ REST = "Help"  # and what no group names
 GROUPS = {  # and the order in which each group shows its options; COMMAND.NAME is where one command has it elsewhere
     "What is asked": (
         "asked slas sla promises window baseline run objectives at mark.accept wanted shifts box runs trend.wanted throughput"
-        " above load level names limit breaths callbacks by where merge_runs unlike_kinds accuracy bounds below interpolate"
-        " estimate"
+        " above load level names limit breaths callbacks by where failures merge_runs unlike_kinds accuracy bounds below"
+        " interpolate estimate"
     ),
     "Time": (
         "period refresh step force begin end explain.step explain.force export.step age until interval until_idle"
@@ -32,8 +32,8 @@ GROUPS = {  # and the order in which each group shows its options; COMMAND.NAME 
     ),
     "Server": "port address kibana space rules",
     "Reading logs": (
-        "fio log_hist_msec input_format host host_alias t0 host_offset recorded_unit fio_version digits prefer keep_idle tsc_hz"
-        " events.t0 rate intended_start_column expected_interval attribution jobs"
+        "fio log_hist_msec input_format failed host host_alias t0 host_offset recorded_unit fio_version digits prefer keep_idle"
+        " tsc_hz events.t0 rate intended_start_column expected_interval attribution jobs"
     ),
 }
 STORE, OF_STORES = "--store", ("sources", "store")  # an option of commands that write; others take a store by its place

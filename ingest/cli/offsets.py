@@ -83,6 +83,8 @@ def _wanted(options: Options) -> WantedOffsets:
 
     if options.attribution != "completion":
         raise UsageError("offsets need single events: leave out --attribution")
+    if options.failures != "slowest":
+        raise UsageError("--failures: single events are kept without their outcome, all in one map")
     isolate, exclude = _globs(options.where, "--where")
     lit, none = _globs(options.highlight, "--highlight")
     if none:

@@ -192,6 +192,9 @@ class Reading(CallOptions):
         metavar="layer=L",
         help="Where the files timed operations: layer=client, service or device (other labels are those of a load).",
     )
+    failed: tuple[str, ...] = option(
+        "--failed", metavar="LABEL=GLOB", help="Which operations failed, by a label of them: 'tag=err*', 'op=*-failed'."
+    )
     host: str | None = option("--host", metavar="H", help="Host of all logs, in place of what file and folder names say.")
     host_alias: tuple[str, ...] = option("--host-alias", metavar="A=B", help="Rename host A to B.")
     t0: str | None = option(
@@ -256,7 +259,7 @@ class Asking(Reading):
         "--by",
         metavar="LABELS",
         default="",
-        help="One group for each value of these labels: host,op,job,kind,layer,run,volume,... or a setting.",
+        help="One group for each value of these labels: host,op,job,kind,layer,outcome,run,volume,... or a setting.",
     )
     where: tuple[str, ...] = WHERE
     begin: str | None = option(
@@ -265,6 +268,11 @@ class Asking(Reading):
         help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of the run), now-15m, or steady.",
     )
     end: str | None = END
+    failures: str = option(
+        "--failures",
+        choices=["slowest", "apart", "ignore"],
+        help="Rank failed operations above all others, show them apart (--by outcome), or leave them out.",
+    )
     merge_runs: bool = option("--merge-runs", help="Merge the selected runs; without it each run is a group of its own.")
 
 
@@ -353,6 +361,7 @@ def read_options(reading: Reading, run: str = "", *, loads: bool = False) -> Rea
         description=description,
         layer=layer_named(labels[LAYER]) if LAYER in labels else "",
         tsc_hz=frequency(reading.tsc_hz),
+        failed=globs(reading.failed, "--failed"),
     )
 
 

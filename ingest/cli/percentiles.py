@@ -83,8 +83,8 @@ def percentiles(options: Options) -> None:
       tailboard percentiles --run 'nightly-*' --step all --format csv > nightly.csv
 
     A table has about 20 windows (--all: as many as csv), on a terminal at most 60 rows: those with the highest latencies.
-    csv and ndjson are never shortened. They have start,end, the --by labels, count,rate,min,mean,max,exact,complete, then
-    p50, p99.9, ... in --unit (ns). Means without a histogram also have mib_s (MiB per second) behind rate.
+    csv and ndjson are never shortened. They have start,end, the --by labels, count,rate,min,mean,max,exact,complete,
+    failed, then p50, p99.9, ... in --unit (ns). Means without a histogram also have mib_s (MiB per second) behind rate.
     A percentile is empty where there are too few samples for it: above p50 at least one sample must lie beyond it.
     --estimate adds what averaging would have reported (p99_cbt) and its error as a share (p99_cbt_error).
     """

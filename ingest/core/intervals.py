@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ingest.core.errors import CapacityError
 from ingest.core.labels import LABELS, Group, Series
-from ingest.core.layout import Layout, Mixed, common_layout, parse_layout
+from ingest.core.layout import Failing, Layout, Mixed, common_layout, parse_layout
 from ingest.core.values import Value
 
 if TYPE_CHECKING:
@@ -414,14 +414,47 @@ class Intervals(Value, Generic[Key_co]):
     @property
     def mixed(self) -> Bool:
         """Return which rows hold bins of several layouts (see `layout.Mixed`)."""
-        found = np.zeros(len(self), np.bool_)
-        if isinstance(self.layout, Mixed):
+        found, layout = np.zeros(len(self), np.bool_), self.layout.timed
+        if isinstance(layout, Mixed):
             filled = np.flatnonzero(self.indptr[1:] > self.indptr[:-1])
             if len(filled):
-                member = self.layout.member[self.bins]
-                first, last = (of.reduceat(member, self.indptr[filled]) for of in (np.minimum, np.maximum))
-                found[filled] = first != last
+                ends = (np.append(layout.member, none)[self.bins] for none in (len(layout.parts), -1))  # none: failed operations
+                first, last = (
+                    of.reduceat(member, self.indptr[filled]) for of, member in zip((np.minimum, np.maximum), ends, strict=True)
+                )
+                found[filled] = first < last
         return found
+
+    @property
+    def failures(self) -> Int:
+        """Return how many samples of each row are operations that failed, where these are ranked above all (see `Failing`)."""
+        if self.layout.timed is self.layout:
+            return np.zeros(len(self), np.int64)
+        return row_sums(self.indptr, np.where(self.bins == self.layout.bins - 1, self.counts, 0))
+
+    def failing(self, timed: Layout) -> Intervals[Key_co]:
+        """Return the rows as operations that failed, slower than any in the bins `timed`: how long they took is left out.
+
+        Rows that they are added to keep their exact minimum and sum, which are then of what did not fail.
+        """
+        layout, rows = Failing(timed), len(self)
+        zero = np.zeros(rows, np.int64)
+        exact = Exact(np.full(rows, NO_MAX), np.full(rows, NO_MAX), zero, np.ones(rows, np.bool_))
+        return replace(
+            self, layout=layout, indptr=np.arange(rows + 1), bins=zero + layout.bins - 1, counts=self.samples, exact=exact
+        )
+
+    def succeeded(self) -> Intervals[Key_co]:
+        """Return the rows without the operations that failed, in the bins of the others; rows of nothing else are left out."""
+        timed = self.layout.timed
+        if timed is self.layout:
+            return self
+        kept = self.bins < timed.bins
+        indptr = np.append(0, np.cumsum(kept))[self.indptr]
+        exact = self.exact and replace(self.exact, known=self.exact.known & self.exact.known_max)
+        rows = replace(self, layout=timed, indptr=indptr, bins=self.bins[kept], counts=self.counts[kept], exact=exact)
+        filled = np.flatnonzero(np.diff(indptr) > 0)
+        return rows if len(filled) == len(rows) else rows.take(filled)
 
     @property
     def each_once(self) -> bool:

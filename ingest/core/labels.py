@@ -19,6 +19,8 @@ ALTERNATIVE = "\n"  # between the globs that one label may match: no label holds
 OFFSET = "offset"
 LAG = "lag"  # how late something woke up, or what was between two events: no latency of an operation
 MEAN = ".mean"
+FAILED, OK = OUTCOMES = ("failed", "ok")
+OUTCOME = "outcome"  # how an operation ended: a part of the kind, as the layer is, so that no store adds both up
 LAYER = "layer"
 LAYERS = CLIENT, SERVICE, DEVICE = ("client", "service", "device")  # from the top: whose clock timed an operation
 
@@ -57,7 +59,7 @@ _NAMES = tuple(field.name for field in fields(Series))
 _VALUES = attrgetter(*_NAMES)
 LABELS = tuple(name for name in _NAMES if name != "segment")
 
-ASKABLE = (*LABELS, LAYER)  # the labels of a series that questions may name
+ASKABLE = (*LABELS, LAYER, OUTCOME)  # the labels of a series that questions may name
 
 THREAD = ("host", "volume", "job", "process", "tag")  # what distinguishes the threads of a run, whatever they do
 
@@ -71,6 +73,8 @@ def label_of(series: Series, name: str, run_labels: RunLabels) -> str:
         return str(getattr(series, name))
     if name == LAYER:
         return layer_of(series.kind)
+    if name == OUTCOME:
+        return outcome_of(series.kind)
     return run_labels.get(series.run, {}).get(name, "")
 
 
@@ -155,6 +159,25 @@ def bare_kind(kind: str) -> str:
     return kind if layer_of(kind) == CLIENT else kind.partition(":")[2]
 
 
+def failed_kind(kind: str) -> str:
+    """Return the kind of operations that failed, of those that were timed as `kind`: `service.failed`.
+
+    It is a kind of its own in documents and rollups, as a layer is, so each store keeps both exactly, without a field for it.
+    An answer makes of it what is asked for (`query.failures`).
+    """
+    return f"{kind}.{FAILED}" if kind else FAILED
+
+
+def succeeded_kind(kind: str) -> str:
+    """Return the kind of the operations that did not fail, of this kind or of that of failed ones."""
+    return ".".join(part for part in kind.split(".") if part != FAILED) if FAILED in kind else kind
+
+
+def outcome_of(kind: str) -> str:
+    """Return the outcome of the operations of a kind: `failed`, else `ok`, where nobody said that they failed."""
+    return FAILED if FAILED in kind and FAILED in kind.split(".") else OK
+
+
 def mean_kind(kind: str) -> str:
     """Return the kind of means over a time of another kind: counts, means and maxima without a histogram."""
     return f"{kind}{MEAN}"
@@ -175,10 +198,13 @@ def kind_preference(kind: str) -> int:
 
     Corrected and in-flight kinds (-1) are taken only where there is nothing else; offsets (-2) are no latencies. Means without
     a histogram (ten less than the kind that they are of) are below all that has one. What was timed below the client is taken
-    only where nothing else was: -3 at a service, -4 at a device, -5 what is made of these.
+    only where nothing else was: -3 at a service, -4 at a device, -5 what is made of these. Failed operations (twenty less) are
+    taken by themselves where there is nothing else at all.
     """
     if kind == OFFSET:
         return -2
+    if outcome_of(kind) == FAILED:
+        return kind_preference(succeeded_kind(kind)) - 20
     if is_mean(kind):
         return kind_preference(kind.removesuffix(MEAN)) - 10
     made_of = kind.endswith((IN_FLIGHT, CORRECTED))

@@ -116,6 +116,11 @@ class Layout:
         return (self,)
 
     @property
+    def timed(self) -> Layout:
+        """Return the layout of the operations that did not fail: itself, of `Failing` bins all but the last."""
+        return self
+
+    @property
     def lower(self) -> Int:
         """Return the lower edge of each bin in ns."""
         return self.edges[:-1]
@@ -282,7 +287,10 @@ def _float_middles(layout: Layout) -> Float:
 @lru_cache(maxsize=64)
 def _moved(source: Layout, target: Layout) -> Int:
     moved: Int
-    if isinstance(target, Mixed):
+    if isinstance(target, Failing):
+        moved = source.timed.moved_to(target.timed)
+        moved = np.append(moved, target.bins - 1) if isinstance(source, Failing) else moved.copy()
+    elif isinstance(target, Mixed):
         moved = np.empty(source.bins, np.int64)
         for member, own in zip(source.members, source.member_bins, strict=True):
             home = _home(member, target.members)
@@ -504,7 +512,10 @@ def common_layout(layouts: Iterable[Layout]) -> Layout:
     digits, scales of exponential bins. Unlike ones stay as they are, side by side (`Mixed`): no count is moved, nothing is lost.
     InputError where some have bins and some have none.
     """
-    distinct = in_order({member for layout in layouts for member in layout.members})
+    together = set(layouts)
+    if any(layout.timed is not layout for layout in together):
+        return Failing(common_layout(layout.timed for layout in together))
+    distinct = in_order({member for layout in together for member in layout.members})
     if not distinct:
         raise ValueError("no layout to merge")
     if len({layout.has_bins for layout in distinct}) > 1:
@@ -918,6 +929,125 @@ class Mixed(Layout, Value):
     def coarser(self, an_octave: int) -> Layout:  # type: ignore[override]  # of one layout it may be all that is left
         """Return the bins of coarser members."""
         return common_layout(part.coarser(an_octave) for part in self.parts)
+
+
+class Failing(Layout, Value):
+    """The bins of a layout, `timed`, and above all of them one for operations that failed: these are slower than any.
+
+    Answers alone are in it, never documents. Its last bin has no edges and no middle: it reports LAST_NS, which stands for no
+    latency, and adds nothing to a sum of latencies.
+    """
+
+    __slots__ = __match_args__ = ("of",)  # no dataclass: most starts make none
+
+    def __init__(self, of: Layout) -> None:
+        self.of = of
+
+    def __str__(self) -> str:
+        """Return its name: that of the bins below, after a word."""
+        return f"failing:{self.of}"
+
+    @property
+    def timed(self) -> Layout:
+        """Return the layout of the operations that did not fail."""
+        return self.of
+
+    @property
+    def reports(self) -> str:
+        """Return which value stands for a bin below the last."""
+        return self.of.reports
+
+    @property
+    def open_ended(self) -> bool:
+        """Return whether the bin below the last is open: failed operations are beside it, not in it."""
+        return self.of.open_ended
+
+    @property
+    def even(self) -> bool:
+        """Return whether the bins below the last are even."""
+        return self.of.even
+
+    @property
+    def recorded_unit(self) -> int:
+        """Return the unit in ns that latencies were recorded in."""
+        return self.of.recorded_unit
+
+    @property
+    def rank(self) -> tuple[int | str | tuple[int, ...], ...]:
+        """Return the place of these bins among layouts: behind all others."""
+        return 4, str(self)
+
+    @property
+    def bins(self) -> int:
+        """Return the number of bins, that of failed operations among them."""
+        return self.of.bins + 1
+
+    @property
+    def lower(self) -> Int:
+        """Return the lower edge of each bin in ns; of the last what is above all latencies."""
+        return np.append(self.of.lower, LAST_NS - 1)
+
+    @property
+    def upper(self) -> Int:
+        """Return the edge in ns that each bin ends below; of the last what is above all latencies."""
+        return np.append(self.of.upper, LAST_NS)
+
+    @property
+    @_kept
+    def values(self) -> Int:
+        """Return what each bin reports, the last one LAST_NS."""
+        return np.append(self.of.values, LAST_NS)
+
+    @property
+    def octave(self) -> int:
+        """Return how many bins an octave has at most."""
+        return self.of.octave
+
+    @property
+    def error(self) -> Fraction:
+        """Return the nominal error of the bins below the last."""
+        return self.of.error
+
+    def opened(self, bins: Int) -> NDArray[np.bool_]:
+        """Return which of the bins have no upper edge: none of failed operations."""
+        return self._of_timed(bins, self.of.opened, 0).astype(np.bool_)
+
+    def tops_of(self, bins: Int) -> Int:
+        """Return the highest latency in ns that was counted in each of the bins."""
+        return self._of_timed(bins, self.of.tops_of, LAST_NS)
+
+    def lowest_of(self, bins: Int) -> Int:
+        """Return the lowest latency in ns that a sample in each of the bins can have."""
+        return self._of_timed(bins, self.of.lowest_of, LAST_NS)
+
+    def highest_of(self, bins: Int) -> Int:
+        """Return the maximum in ns that is reported for samples in each of the bins."""
+        return self._of_timed(bins, self.of.highest_of, LAST_NS)
+
+    def errors_of(self, bins: Int) -> tuple[Int, Float]:
+        """Return what each bin is off by: a failed operation by nothing."""
+        distances = self._of_timed(bins, lambda own: self.of.errors_of(own)[0], 0)
+        return distances, self._of_timed(bins, lambda own: self.of.errors_of(own)[1], 0.0)
+
+    def middles_of(self, bins: Int) -> Int:
+        """Return the middles of bins in ns, which means are made of: failed operations add nothing."""
+        return self._of_timed(bins, self.of.middles_of, 0)
+
+    def weights_of(self, bins: Int) -> Float:
+        """Return the middles of bins as new floating-point numbers."""
+        return self.middles_of(bins).astype(np.float64)
+
+    def coarser(self, an_octave: int) -> Failing:
+        """Return coarser bins, with that of failed operations as it is."""
+        return Failing(self.of.coarser(an_octave))
+
+    def _of_timed(self, bins: Int, of: Callable[[Int], NDArray[Any]], failed: float) -> NDArray[Any]:
+        """Return what the layout below says of its own among the bins, and `failed` for the last."""
+        timed = np.flatnonzero(bins < self.of.bins)
+        own = of(bins[timed])
+        found: NDArray[Any] = np.full(len(bins), failed, own.dtype)
+        found[timed] = own
+        return found
 
 
 def shared_edges(layout: Mixed, used: Int) -> Edges:

@@ -6,31 +6,52 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from ingest.core.errors import UsageError
 from ingest.core.grid import SECOND
+from ingest.core.layout import LAST_NS
 from ingest.core.marks import Phase
 from ingest.core.quantiles import Percentile, parse_percentiles
 from ingest.core.units import figure, latency, parse_duration
 
+ANY_LATENCY = LAST_NS - 1  # no operation that did not fail takes longer
 VIOLATE, HOLD, OK = "violate", "hold", "ok"
 A_LATENCY = re.compile(r"(?:p(?P<percentile>\d+(?:\.\d+)?%?)|(?P<max>max))\s*<=?\s*(?P<limit>[\d.]+\s*[a-zµ]+)")
 A_CHANGE = re.compile(
     r"(?:(?P<measure>\S+)\s+)?at most\s+(?P<share>\d{1,4}(?:\.\d{1,9})?)\s*%\s*(?P<side>above|below)\s+(?P<baseline>\S.*)"
 )
+A_SHARE = re.compile(r"(?:failures\s*)?<=?\s*(?P<most>\d{1,2}(?:\.\d{1,9})?)\s*%")
 A_RATE = re.compile(r"(?:rate\s*)?>=?\s*(?P<least>\d{1,15}(?:\.\d{1,9})?)\s*(?:/\s*s)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """A percentile that is to be at most a latency."""
+    """A percentile that is to be at most a latency.
+
+    At most ANY_LATENCY means that it is not to be an operation that failed: that at most a share of them fails.
+    """
 
     percentile: Percentile
     threshold_ns: int
 
+    @property
+    def most_failed(self) -> str:
+        """Return the share of operations that may fail, in words; empty of a promise about a latency."""
+        left = 100 - Fraction(self.percentile.top, self.percentile.bottom)
+        return f"{figure(float(left), 9)} %" if self.threshold_ns == ANY_LATENCY else ""
+
+    @property
+    def missed(self) -> str:
+        """Return what is wrong where it is not kept: p99 above 5ms, more than 0.1 % failed."""
+        share = self.most_failed
+        return f"more than {share} failed" if share else f"{self.percentile.name} above {latency(self.threshold_ns)}"
+
     def __str__(self) -> str:
+        if share := self.most_failed:
+            return f"at most {share} failed"
         return f"{self.percentile.name} at most {latency(self.threshold_ns)}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,8 +101,8 @@ Promise = Latency | Rate | Change
 def parse_promise(text: str) -> Promise:
     """Return the promise of a text; UsageError for anything else.
 
-    p99<5ms, max<1s, rate>=5000/s, p99 at most 10% above nightly-41, rate at most 5% below nightly-41. `<` says at most, as `<=`
-    does: the latency itself keeps the promise.
+    p99<5ms, max<1s, rate>=5000/s, failures<0.1%, p99 at most 10% above nightly-41, rate at most 5% below nightly-41. `<` says at
+    most, as `<=` does: the latency or the share itself keeps the promise.
     """
     if found := A_CHANGE.fullmatch(text.strip()):
         return _change(text, **found.groupdict())
@@ -91,7 +112,14 @@ def parse_promise(text: str) -> Promise:
             return Latency(percentile, parse_duration(found["limit"].replace(" ", "")))
     elif (found := A_RATE.fullmatch(text.strip())) and Fraction(found["least"]):
         return Rate(Fraction(found["least"]))
-    raise UsageError(f"{text!r} is no objective: give a percentile and a latency, or a rate, as in 'p99<5ms', 'rate>=5000/s'")
+    elif found := A_SHARE.fullmatch(text.strip()):
+        left = 100 - Decimal(found["most"])
+        [percentile] = parse_percentiles(f"{left}{'%' if left < 1 else ''}")
+        return Latency(percentile, ANY_LATENCY)
+    raise UsageError(
+        f"{text!r} is no objective: give a percentile and a latency, a rate, or a share of failures, as in 'p99<5ms', "
+        "'rate>=5000/s', 'failures<0.1%'"
+    )
 
 
 def _change(text: str, measure: str | None, share: str, side: str, baseline: str) -> Change:

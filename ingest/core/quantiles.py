@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ingest.core.errors import UsageError
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Intervals, no_exact, row_sums, surely_addable
-from ingest.core.layout import Mixed
+from ingest.core.layout import LAST_NS, Mixed
 from ingest.core.values import Value, one_of
 
 Int = NDArray[np.int64]
@@ -29,6 +29,7 @@ Bool = NDArray[np.bool_]
 INT64_MAX = 2**63 - 1
 TAIL = 0.025
 DEVIATIONS = 1.959963984540054
+FAILED_NS = float(LAST_NS)  # from here on a latency is that of an operation that failed
 EXACT_VARIANCE = 1e6  # of the rank; above it the normal distribution gives nearly the same
 
 
@@ -181,14 +182,14 @@ class Ranked:
     def between(self, picked: Int, ranks: Int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return between which latencies in ns the sample of each rank lies; the upper one is inf in a bin without an upper edge.
 
-        Of a row of one layout both are what `values` has.
+        Of a row of one layout both are what `values` has. Both are inf of an operation that failed.
         """
         entries = self.entries(picked, ranks)
-        values = self.values(picked, ranks, entries).astype(np.float64)
+        values = or_failed(self.rows, self.values(picked, ranks, entries).astype(np.float64))
         unlike = self.mixed[picked]
         if not unlike.any():
             return values, values
-        low = np.where(unlike, self.lowest(picked, ranks), values)
+        low = or_failed(self.rows, np.where(unlike, self.lowest(picked, ranks), values))
         opened = unlike & self.rows.layout.opened(self.rows.bins[entries])
         high = np.where(opened, np.inf, values)
         if self.rows.exact is not None:
@@ -230,7 +231,7 @@ class Ranked:
         within = ranks - (self.total[entry] - self.total[self.rows.indptr[picked]])
         values: NDArray[np.float64] = lower + (upper - lower) * (within / self.rows.counts[entry])
         if layout.open_ended and not self.mixed.any():
-            values = np.minimum(values, layout.values[-1])
+            values = np.where(bins < layout.timed.bins, np.minimum(values, layout.timed.values[-1]), values)
         values = np.where(layout.opened(bins), layout.values[bins], values)
         if self.mixed[picked].any():
             values = np.where(self.mixed[picked], self.values(picked, ranks, entry), values)
@@ -246,6 +247,14 @@ def _ordered(rows: Intervals, by: Int) -> Intervals:
     """Return the rows with the entries of each in another order."""
     order = np.lexsort((by, rows.row))
     return replace(rows, bins=rows.bins[order], counts=rows.counts[order])
+
+
+def or_failed(rows: Intervals, values: NDArray[Any]) -> NDArray[Any]:
+    """Return latencies in ns of rows, inf where they are those of operations that failed."""
+    if rows.layout.timed is rows.layout:
+        return values
+    with np.errstate(invalid="ignore"):
+        return np.where(values >= FAILED_NS, np.inf, values)
 
 
 def within_exact(rows: Intervals, picked: Int, values: NDArray[Any]) -> NDArray[Any]:
@@ -280,7 +289,8 @@ def percentile_values(
 ) -> NDArray[np.float64]:
     """Return the percentile of each row in ns, NaN where the samples cannot carry it.
 
-    p100 is the exact maximum where a row has one, and none lies outside of exact minimum and maximum. Values below 2^53 ns
+    inf where the rank falls among operations that failed: they are slower than any. p100 is the exact maximum where a row has
+    one, and none lies outside of exact minimum and maximum. Values below 2^53 ns
     (104 days) are exact integers. `ranked` spares the work that several percentiles of the same rows share; `others` names these.
     Error bound: that of the bin of the rank (`layout.errors_of`), see `precision`; none in the open last bin. Of rows without
     bins there is p100 alone, where their maximum is known.
@@ -289,6 +299,7 @@ def percentile_values(
     out = np.full(len(rows), np.nan)
     carrying = ranking.carrying(percentile, others)
     out[carrying[0]] = ranking.interpolated(*carrying) if interpolate else ranking.values(*carrying)
+    out = or_failed(rows, out)
     if percentile.top == 100 * percentile.bottom and rows.exact is not None:
         out = np.where(rows.exact.known_max & (ranking.samples > 0), rows.exact.max_ns, out)
     return out
@@ -341,7 +352,7 @@ def bounds(rows: Intervals, percentile: Percentile) -> tuple[NDArray[np.float64]
     above = np.flatnonzero(carried & (ranks[:, 1] <= whole))
     bins = ranked.bins(above, np.minimum(ranks[above, 1] * unit, ranked.samples[above]))
     high[above] = np.where(rows.layout.opened(bins), np.nan, within_exact(rows, above, rows.layout.upper[bins]))
-    return low, high
+    return or_failed(rows, low), or_failed(rows, high)
 
 
 def saturated(rows: Intervals) -> Int:
@@ -356,15 +367,19 @@ def censored(rows: Intervals, percentiles: Iterable[Percentile], ranked: Ranked 
     if not rows.layout.open_ended:
         return [np.zeros(len(rows), np.bool_) for _ in percentiles]
     samples, over = rows.samples if ranked is None else ranked.samples, saturated(rows)
-    return [(over > 0) & (percentile.ranks(samples) > samples - over) for percentile in percentiles]
+    ranks = [percentile.ranks(samples) for percentile in percentiles]
+    if rows.layout.timed is rows.layout:
+        return [(over > 0) & (rank > samples - over) for rank in ranks]
+    timed = samples - rows.failures
+    return [(over > 0) & (rank > timed - over) & (rank <= timed) for rank in ranks]
 
 
 def extremes(rows: Intervals, ranked: Ranked | None = None) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64], Bool]:
     """Return min, max and mean in ns of each row, and where min and max are exact; rows must not be empty.
 
     Exact where the source gave them, else the lowest of the first bin and the highest of the last (`highest_of`; the lower
-    edge if that bin is open). The mean uses exact sums where known, else the middles of bins. Of rows without bins whatever is
-    not known is NaN.
+    edge if that bin is open). The mean uses exact sums where known, else the middles of bins; it is that of the operations that
+    did not fail, and the maximum inf where any did. Of rows without bins whatever is not known is NaN.
     """
     if not rows.layout.has_bins:
         exact = rows.exact or no_exact(len(rows))
@@ -381,13 +396,17 @@ def extremes(rows: Intervals, ranked: Ranked | None = None) -> tuple[NDArray[Any
         low = np.where(known, rows.exact.min_ns, low)
         high = np.where(known, rows.exact.max_ns, high)
         sums = np.where(known, rows.exact.sum_ns, sums)
-    return low, high, sums / (rows.samples if ranked is None else ranked.samples), known
+    samples = rows.samples if ranked is None else ranked.samples
+    if rows.layout.timed is rows.layout:
+        return low, high, sums / samples, known
+    with np.errstate(invalid="ignore"):
+        return or_failed(rows, low), or_failed(rows, high), sums / (samples - rows.failures), known
 
 
 def _outermost(rows: Intervals) -> tuple[Int, Int]:
     """Return the lowest and the highest latency in ns of the bins of each row, of an open one its lower edge."""
     layout, first = rows.layout, rows.indptr[:-1]
-    if not isinstance(layout, Mixed) or not len(rows):
+    if not isinstance(layout.timed, Mixed) or not len(rows):
         return layout.lowest_of(rows.bins[first]), layout.highest_of(rows.bins[rows.indptr[1:] - 1])
     lows: Int = np.minimum.reduceat(layout.lowest_of(rows.bins), first)
     highs: Int = np.maximum.reduceat(layout.highest_of(rows.bins), first)
@@ -439,7 +458,9 @@ def means_between(rows: Intervals, mean: NDArray[np.float64]) -> tuple[NDArray[n
         unlike = unlike & ~rows.exact.known_sum
     if not unlike.any():
         return mean, mean
-    layout, first, samples = rows.layout, rows.indptr[:-1], rows.samples
+    layout, first, samples = rows.layout, rows.indptr[:-1], rows.samples - rows.failures
+    counts = np.where(rows.bins < layout.timed.bins, rows.counts, 0)
     tops = np.where(layout.opened(rows.bins), np.inf, layout.tops_of(rows.bins))
-    least, most = (np.add.reduceat(rows.counts * ends, first) / samples for ends in (layout.lowest_of(rows.bins) * 1.0, tops))
+    with np.errstate(invalid="ignore"):
+        least, most = (np.add.reduceat(counts * ends, first) / samples for ends in (layout.lowest_of(rows.bins) * 1.0, tops))
     return np.where(unlike, least, mean), np.where(unlike, most, mean)

@@ -183,9 +183,14 @@ def number_column(values: Any) -> list[str]:
 
 
 def latency(value_ns: float) -> str:
-    """Return a latency for people, three digits in the unit that fits: 4.23ms; four from 1,000 s on; empty if not a number."""
+    """Return a latency for people, three digits in the unit that fits: 4.23ms; four from 1,000 s on; empty if not a number.
+
+    An infinite one, or one of 2^63 - 1 ns as stores keep it, is that of an operation that failed.
+    """
     if value_ns != value_ns:  # noqa: PLR0124  # NaN
         return ""
+    if float(value_ns) >= WHOLE:
+        return "failed"
     for scale, unit, below in STEPS:
         shown = three_digits(value_ns / scale, whole=scale == 1)
         if abs(float(shown)) < below:
@@ -199,7 +204,9 @@ def spaced(quantity: str) -> str:
 
 
 def fine_latency(value_ns: float) -> str:
-    """Return a latency for a comparison, four digits in ms, or in s from a second on: 0.2847 ms, 4.027 s."""
+    """Return a latency for a comparison, four digits in ms, or in s from a second on: 0.2847 ms, 4.027 s; failed."""
+    if value_ns == INFINITE:
+        return "failed"
     return f"{figure(value_ns / SECOND, 4)} s" if value_ns >= SECOND else f"{figure(value_ns / MS, 4)} ms"
 
 

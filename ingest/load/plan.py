@@ -229,6 +229,7 @@ def _parameters(reading: ReadOptions, warning: str) -> dict[str, Any]:
         "fio_version": ".".join(map(str, reading.fio_version or ())),
         COLUMNS: reading.description.text if reading.description else "",
         "tsc_hz": reading.tsc_hz or None,
+        "failed": dict(sorted(reading.failed.items())),
     }
     return {name: value for name, value in parameters.items() if value not in (None, {}, "")}
 

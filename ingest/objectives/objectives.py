@@ -7,8 +7,10 @@
       - {name: throughput, rate: '>= 5000/s', window: 10s}
       - {name: as before, percentile: 99, threshold: at most 10% above nightly-41}
       - {name: as much, rate: at most 5% below nightly-41}
+      - {name: errors, failures: '< 0.1 %', window: 10s}
 
-`name`, `window` and one promise are compulsory: `percentile` and `threshold`, `good` (the same in other words) or `rate`. A
+`name`, `window` and one promise are compulsory: `percentile` and `threshold`, `good` (the same in other words), `rate`, or
+`failures`: the share of operations that may fail. A
 window violates an objective when its percentile lies above the threshold, or its rate below. Without `for` one violated window is
 an episode, without `hold` one window without a violation does not end it, without `no_data` a window without completions goes on
 as the one before it (`hold`); for a rate it is violated. `budget: 1%` is the error budget: the share of a run's windows that may
@@ -36,6 +38,7 @@ from ingest.core.marks import WORDS as PHASES
 from ingest.core.marks import Phase
 from ingest.core.objective import (
     A_RATE,
+    A_SHARE,
     HOLD,
     OK,
     VIOLATE,
@@ -51,14 +54,15 @@ from ingest.core.objective import (
     per_second,
 )
 from ingest.core.quantiles import Percentile, ShareError, parse_percentiles
-from ingest.core.units import Stamp, elapsed, figure, format_duration, latency, local, parse_duration, utc
+from ingest.core.units import Stamp, elapsed, figure, format_duration, local, parse_duration, utc
 from ingest.query.episodes import CANNOT_TELL, NOTHING, VIOLATED, Episode, Labels, Verdict
 from ingest.query.question import named, since
 from ingest.read.discovery import check_is_file
 
 NO_DATA = (VIOLATE, HOLD, OK)
 OF_LATENCY = {"percentile": "99", "threshold": "5ms"}
-PROMISES = (*OF_LATENCY, "good", "rate")
+OTHERS = ("good", "rate", "failures")
+PROMISES = (*OF_LATENCY, *OTHERS)
 WORDS = ("name", *PROMISES, "window", "for", "hold", "no_data", "budget", "where", "by", *PHASES)
 OF_WINDOWS = ("window", "for", "hold", "no_data", "budget", *PHASES)
 FIELDS = {"window": "window_ns", "for": "for_ns", "hold": "hold_ns"}  # the others as their words
@@ -124,7 +128,7 @@ class _Reader:
         for name, (key, _) in words.items():
             if name not in WORDS:
                 raise self.wrong(key, f"there is no key {name!r} in an objective: {choices(name, WORDS, most=len(WORDS))}")
-        of_latency = not words.keys() & {"good", "rate"}
+        of_latency = not words.keys() & {*OTHERS}
         for name, example in ({"name": "read p99", **OF_LATENCY} if of_latency else {"name": "read p99"}).items():
             if name not in words:
                 others = "" if name not in OF_LATENCY else ", or promise a rate: '>= 5000/s'"
@@ -132,7 +136,7 @@ class _Reader:
         if not of_latency and (second := [name for name in PROMISES if name in words][1:]):
             key = words[second[0]][0]
             raise self.wrong(
-                key, "an objective promises one thing: percentile with threshold, good, or rate; write two objectives"
+                key, "an objective promises one thing: percentile with threshold, good, rate, or failures; write two objectives"
             )
         readers: Mapping[str, Callable[[Node, str], Any]] = {
             "name": self.name,
@@ -140,6 +144,7 @@ class _Reader:
             "threshold": self.threshold,
             "good": self.good,
             "rate": self.rate,
+            "failures": self.failures,
             "no_data": self.no_data,
             "budget": self.budget,
             "where": self.where,
@@ -214,6 +219,13 @@ class _Reader:
             example = "'>= 5000/s' (in quotes), or at most 5% below BASELINE"
             raise self.wrong(node, f"{text!r} is no rate: give the least completions a second, as in {example}")
         return Rate(Fraction(found["least"]))
+
+    def failures(self, node: Node, word: str) -> Latency:
+        text = self.text(node, word)
+        promise = parse_promise(text) if A_SHARE.fullmatch(text.strip()) else None
+        if not isinstance(promise, Latency):
+            raise self.wrong(node, f"{text!r} is no share of failures: give the largest, in quotes, as in '< 0.1 %'")
+        return promise
 
     def duration(self, node: Node, word: str) -> int:
         text = self.text(node, word)
@@ -340,7 +352,10 @@ def looked_at(verdicts: Sequence[Verdict]) -> str:
     objective = verdicts[0].objective
     if silent:
         remarks.append(f"{silent:,} without completions (no_data: {objective.no_data})")
-    if thin and isinstance(objective.promise, Latency):
+    if isinstance(objective.promise, Latency) and objective.promise.most_failed:
+        failed, requests = (sum(getattr(verdict, name) for verdict in verdicts) for name in ("over", "requests"))
+        remarks.append(f"{failed:,} of {counted(requests, 'operation')} failed")
+    elif thin and isinstance(objective.promise, Latency):
         remarks.append(f"{thin:,} with too few samples for {objective.promise.percentile.name}: the nearest rank is used")
     if unknown := sum(verdict.unknown for verdict in verdicts):
         blurred = sum(verdict.blurred for verdict in verdicts)
@@ -406,7 +421,7 @@ def missed(episode: Episode) -> str:
     promised = episode.promise
     if isinstance(promised, Rate):
         return f"rate below {per_second(float(promised.least))}"
-    return f"{promised.percentile.name} above {latency(promised.threshold_ns)}"
+    return promised.missed
 
 
 def percent(share: Fraction) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from ingest.core.coverage import in_last_bin
 from ingest.core.grid import clipped, coarsened, cut_down, in_flight, in_windows, to_windows, window_parts
 from ingest.core.intervals import Intervals, Sum, distinct, merged
-from ingest.core.labels import IN_FLIGHT, LABELS, OFFSET, Group, RunLabels, Series, in_flight_kind
+from ingest.core.labels import IN_FLIGHT, LABELS, OFFSET, OUTCOME, Group, RunLabels, Series, in_flight_kind
 from ingest.query.plan import Sums, troubles
 from ingest.query.question import AUTO, AnswerKey, Question, keys_of, note_layouts, range_in
 from ingest.query.windows import (
@@ -58,7 +58,7 @@ def series_before_reading(files: Iterable[Series], question: Question, labels: R
     for own in files:
         if not own.kind:
             continue
-        shown = tuple(name for name in question.where if name not in LABELS or getattr(own, name))
+        shown = tuple(name for name in question.where if name != OUTCOME and (name not in LABELS or getattr(own, name)))
         if shown not in keys:
             keys[shown] = replace(question, where={name: question.where[name] for name in shown}).key(labels)
         if keys[shown](own) is not None:

@@ -59,7 +59,7 @@ from numpy.typing import NDArray
 
 from ingest.core.intervals import Intervals
 from ingest.core.labels import Group
-from ingest.core.layout import Float, common_layout
+from ingest.core.layout import LAST_NS, Float, common_layout
 from ingest.core.quantiles import Percentile
 
 if TYPE_CHECKING:
@@ -162,7 +162,10 @@ def windows_of(rows_by_run: Sequence[Intervals], step_ns: int) -> Windows:
         above.append(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
     is_open = bool(len(used)) and bool(layout.opened(used[-1:])[0])
     lowest, edges = layout.lowest_of(used).astype(np.float64), layout.upper[used].astype(np.float64)
-    return Windows(tuple(above), lowest, np.maximum(edges, lowest + 1), is_open, step_ns)
+    edges = np.maximum(edges, lowest + 1)
+    if len(used) and used[-1] >= layout.timed.bins:  # failed operations: above all, and without an upper edge
+        is_open, edges[-1] = True, 2 * lowest[-1]
+    return Windows(tuple(above), lowest, edges, is_open, step_ns)
 
 
 def _overlapping(rows_by_run: Sequence[Intervals], step_ns: int) -> Windows:
@@ -173,7 +176,8 @@ def _overlapping(rows_by_run: Sequence[Intervals], step_ns: int) -> Windows:
     """
     layout = rows_by_run[0].layout
     used = np.unique(np.concatenate([rows.bins for rows in rows_by_run]))
-    lower, opened = layout.lowest_of(used), layout.opened(used)
+    lower = np.minimum(layout.lowest_of(used), LAST_NS - 1)
+    opened = layout.opened(used) | (used >= layout.timed.bins)  # failed operations are above all, and without an upper edge
     upper = np.maximum(layout.upper[used], lower + 1)
     edges = np.unique(np.concatenate([lower, upper]))
     first, last = np.searchsorted(edges, lower), np.searchsorted(edges, upper)
@@ -190,6 +194,7 @@ def _overlapping(rows_by_run: Sequence[Intervals], step_ns: int) -> Windows:
     most = np.where(inside, np.where(opened, np.inf, upper)[:, None], -np.inf).max(axis=0)[kept]
     beyond = edges[kept] >= lower[opened].min(initial=np.iinfo(np.int64).max)  # what is counted in an open bin may lie there, too
     begin, end = edges[kept].astype(np.float64), edges[kept + 1].astype(np.float64)
+    end = np.where(begin < end, end, 2 * begin)
     return Windows(tuple(above), begin, end, bool(opened.any()), step_ns, (least, np.where(beyond, np.inf, most)))
 
 

@@ -21,7 +21,7 @@ from ingest.core.coverage import ANY_TIME
 from ingest.core.errors import UsageError
 from ingest.core.grid import MS, SECOND, whole_windows
 from ingest.core.intervals import Int, Intervals, row_sums
-from ingest.core.labels import IN_FLIGHT, LABELS, LAG, Group
+from ingest.core.labels import FAILED, IN_FLIGHT, LABELS, LAG, OK, OUTCOME, Group, outcome_of
 from ingest.core.layout import Layout, Mixed, common_layout, shared_edges
 from ingest.core.quantiles import parse_percentiles, percentile_values
 from ingest.core.units import Instant, parse_duration, parse_instant
@@ -117,6 +117,9 @@ def explained(origin: Origin, question: Question, box: Box) -> Explained:
         raise UsageError("a box counts whole I/Os: leave out --attribution in-flight")
     whole = origin.answer(replace(question, by=("run",), step=ALL, merge_runs=False))
     check_bins(whole, "boxes of latency")
+    if question.slowest_failures and any(outcome_of(kind) == FAILED for _, kind in whole.layouts):
+        of_others = replace(question, where={**question.where, OUTCOME: OK})  # how long failed ones took is no latency
+        return explained(origin, of_others, box)
     kinds = frozenset(whole.layouts)  # the run and kind of all that is counted
     if len({run for run, _ in kinds}) < len(kinds):
         raise UsageError(f"a box counts one kind of latency: choose it with --where kind=..., one of {whole.kind}")

@@ -193,7 +193,7 @@ class Capacity:
 def parse_sla(text: str) -> Sla:
     """Return the objective of a text such as p99<5ms; UsageError for anything else."""
     promise = parse_promise(text)
-    if not isinstance(promise, Latency) or promise.percentile.top == 100 * promise.percentile.bottom:
+    if not isinstance(promise, Latency) or promise.most_failed or promise.percentile.top == 100 * promise.percentile.bottom:
         raise UsageError(f"--sla {text}: this is about a share of samples: take a percentile below 100, such as 'p99<5ms'")
     return Sla(promise.percentile, promise.threshold_ns, re.sub(r"[\s=]", "", text))
 

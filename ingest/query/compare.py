@@ -40,7 +40,7 @@ from ingest.core.marks import (
     of_run,
     stretches,
 )
-from ingest.core.quantiles import Percentile, Ranked, parse_percentiles, percentile_values
+from ingest.core.quantiles import FAILED_NS, Percentile, Ranked, parse_percentiles, percentile_values
 from ingest.core.units import Instant, format_duration
 from ingest.query.batch_means import LEAST_RUNS, Ratios
 from ingest.query.coverage import Rows, union
@@ -73,6 +73,7 @@ SLOWER, FASTER, SAME, UNKNOWN = "slower", "faster", "same", "cannot tell"
 SAME_WITHIN = 1.05
 MOST_HALVINGS = 40
 MOST_ERROR = 1.0
+NO_LATENCY = 2.0**60  # ns: above this are operations that failed
 UNLIKE_BINS = "unlike bins are compared as they are: each side reports by its own, and lo and hi hold what both leave open"
 
 
@@ -192,7 +193,8 @@ def compare(pair: Pair, percentiles: Sequence[Percentile]) -> Table:
 
     `baseline` and `run` in ns, `lo` and `hi` the bounds of `ratio`: all of them hold together 95 times in 100; counts are exact.
     NaN where the samples cannot carry a number, where there are too few windows, and throughout the run that does not have a
-    group. `verdict` is SLOWER, FASTER, SAME (within the ratio of the pair), UNKNOWN, or empty where one side has no value.
+    group. A percentile among operations that failed is inf, and has no ratio; `lo` is inf, or `hi` 0, where that is certain.
+    `verdict` is SLOWER, FASTER, SAME (within the ratio of the pair), UNKNOWN, or empty where one side has no value.
     Effect: the least change that the bounds leave, then the ratio itself, on the log scale; then labels and percentiles in
     order. Error bound: that of the bins of each side, within lo and hi.
     """
@@ -292,14 +294,16 @@ def _rows(
         _nothing(len(groups)) if side is None else measured_of(side, percentile, answer)
         for side, answer in zip(both, answers, strict=True)
     )
+    before, after = (np.minimum(side.value, FAILED_NS) for side in (baseline, run))  # what failed is slower by any ratio
     with np.errstate(all="ignore"):
-        ratio = np.where(baseline.open | (baseline.value == 0), math.nan, run.value / baseline.value)
+        ratio = np.where(baseline.open | (before == 0), math.nan, after / before)
         low, high = bounds.of(groups, percentile, ratio)
         # What is missing may lie anywhere in its range: the percentile then lies between least and most.
-        low = low * (run.least / run.value) * (baseline.value / baseline.most)
-        high = high * (run.most / run.value) * (baseline.value / baseline.least)
-    ratio = np.where(np.isfinite(ratio), ratio, math.nan)
-    low, high = np.where(low > 0, low, math.nan), np.where(np.isfinite(high), high, math.nan)
+        low = low * _part(run.least, after) * _part(before, baseline.most)
+        high = high * _part(run.most, after) * _part(before, baseline.least)
+    ratio = np.where(np.isfinite(ratio) & np.isfinite(baseline.value) & np.isfinite(run.value), ratio, math.nan)
+    low = np.where((low > 0) & np.isfinite(baseline.value), np.where(low * before > NO_LATENCY, math.inf, low), math.nan)
+    high = np.where(np.isfinite(high) & np.isfinite(run.value), np.where(after > high * NO_LATENCY, 0.0, high), math.nan)
     verdicts = [
         "" if math.isnan(first) or math.isnan(second) else verdict(least, most, pair.same_within)
         for first, second, least, most in zip(baseline.value, run.value, low, high, strict=True)
@@ -313,6 +317,11 @@ def _rows(
     columns |= dict(zip(COLUMNS, cells, strict=True))
     columns |= {f"{name}_censored": side.open for name, side in (("baseline", baseline), ("run", run))}
     return Table(columns, tuple(by))
+
+
+def _part(first: Float, second: Float) -> Float:
+    """Return the ratio of two latencies, of operations that failed 1."""
+    return np.minimum(first, FAILED_NS) / np.minimum(second, FAILED_NS)
 
 
 def _nothing(groups: int) -> Measured:

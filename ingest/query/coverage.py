@@ -30,6 +30,7 @@ from ingest.core.labels import (
     LAG,
     LAYER,
     OFFSET,
+    OUTCOME,
     Group,
     RunLabels,
     Series,
@@ -170,6 +171,8 @@ def _label(labels: Mapping[str, str], name: str) -> str | None:
     """Return a label of what is missing, None where it may be anything."""
     if name == LAYER:
         return None if labels.get("kind") is None else layer_of(labels["kind"])
+    if name == OUTCOME:
+        return None  # whether what is missing failed
     return labels.get(name, None if name in ASKABLE else "")
 
 
@@ -380,7 +383,8 @@ class Rows:
         there = means_between(self.rows, measured)
         if not len(self.lacking):
             return Cells(measured, *there, there)
-        least, most = (self.lacking.means(mean, self.rows.samples)[end] for end, mean in enumerate(there))
+        timed = self.rows.samples - self.rows.failures
+        least, most = (self.lacking.means(mean, timed)[end] for end, mean in enumerate(there))
         return self._told(measured, least, most, there)._replace(value=measured)
 
     def measured(self, percentile: Percentile, values: Float) -> tuple[Float, Float]:

@@ -27,9 +27,10 @@ from ingest.core.errors import InputError, counted
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Bool, Int, Intervals, row_sums
 from ingest.core.labels import Group
+from ingest.core.layout import LAST_NS
 from ingest.core.marks import FOREVER, NotedMark, Stretches
 from ingest.core.objective import HOLD, VIOLATE, Latency, Objective, Rate, per_second, promise_from
-from ingest.core.quantiles import Ranked, censored, percentile_values, reported
+from ingest.core.quantiles import Ranked, censored, or_failed, percentile_values, reported
 from ingest.core.units import latency
 from ingest.query.burn_rate import BurnAlert, burning
 from ingest.query.coverage import Lack, Rows, cut, cut_at
@@ -509,7 +510,7 @@ def joined(rows: Windows, bad: Bool, life: Life, objective: Objective, groups: S
             dict(groups[group]).get("kind", kind),
             **objective.promise.to_dict(),
             window_ns=objective.window_ns,
-            peak_ns=None if of_rate or highest < 0 else int(highest),
+            peak_ns=None if of_rate or highest < 0 else int(min(highest, LAST_NS)),
             lowest_rate=abs(highest) / seconds if of_rate else None,
             worst_host="",
             state=OPEN if goes_on else ENDED,
@@ -547,7 +548,7 @@ def _rows(part: Intervals[Group], answer: Answer, promise: Latency | Rate, group
         return Windows(*window, count, most, zeros > 0, some, ones, least, most, some, zeros, zeros, zeros)
     ranked, percentile = Ranked(rows), promise.percentile
     carried = percentile_values(rows, percentile, ranked=ranked)
-    by_rank = ranked.values(np.arange(len(rows)), percentile.ranks(ranked.samples)).astype(np.float64)
+    by_rank = or_failed(rows, ranked.values(np.arange(len(rows)), percentile.ranks(ranked.samples)).astype(np.float64))
     (lower_bound,) = censored(rows, [percentile])
     thin = ~percentile.carried(count)
     values = np.where(np.isnan(carried), by_rank, carried)

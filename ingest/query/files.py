@@ -11,7 +11,7 @@ from ingest.core.coverage import DEFAULT_WIDTH_NS, RowWidth, WholeRow, median_wi
 from ingest.core.errors import InputError, UsageError, counted
 from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
-from ingest.core.labels import LABELS, LAYER, Group, Series, label_of, runs_asked
+from ingest.core.labels import LABELS, LAYER, OUTCOME, Group, Series, label_of, runs_asked
 from ingest.core.pool import fork_map
 from ingest.core.values import Value, at_least, one_of, several
 from ingest.query.aggregate import (
@@ -400,7 +400,7 @@ class Files:
 
     def _matching(self, question: Question) -> list[Source]:
         of_rows = (row_labels(source) for source in self.found.sources)
-        labels = [(*names, LAYER) if "kind" in names else names for names in of_rows]
+        labels = [(*names, OUTCOME, LAYER) if "kind" in names else (*names, OUTCOME) for names in of_rows]
         keys = {
             by_rows: replace(question, where={k: v for k, v in question.where.items() if k not in by_rows}).key(self.found.labels)
             for by_rows in set(labels)

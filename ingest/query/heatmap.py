@@ -22,7 +22,8 @@ from ingest.core.errors import InputError, UsageError, choices, counted
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Int, Intervals, in_time_order, surely_addable
 from ingest.core.labels import ALTERNATIVE, Group, fits
-from ingest.core.layout import Float, Layout, LogLinear, Mixed, common_layout, shared_edges
+from ingest.core.layout import Failing, Float, Layout, LogLinear, Mixed, common_layout, shared_edges
+from ingest.core.quantiles import or_failed
 from ingest.core.units import format_duration, latency
 from ingest.core.values import one_of
 from ingest.query.lags import whole_counts
@@ -50,36 +51,40 @@ def heatmap(answer: Answer) -> Table:
     """Return one row per window, group and occupied bin: start_ns, end_ns, labels, lower, upper (ns), count.
 
     Exact bins: a row's count samples lie in [lower, upper), in the last bin of an open layout at or above lower. Bins of several
-    layouts overlap.
+    layouts overlap. Operations that failed are above all: lower and upper are inf.
     """
     one_of(Answer, answer, "answer", "what origin.answer(question) gives")
     check_bins(answer, "heat maps")
     tables = []
     for part in map(in_time_order, whole_counts(answer)):
-        row, layout = part.row, part.layout
+        row, (lower, upper) = part.row, _edges(part)
         columns = {"start_ns": part.start_ns[row], "end_ns": part.end_ns[row]}
         columns |= label_columns(part.table, answer.by, part.series[row])
-        columns |= {"lower": layout.lower[part.bins], "upper": layout.upper[part.bins], "count": part.counts}
+        columns |= {"lower": lower, "upper": upper, "count": part.counts}
         tables.append(Table(columns, answer.by))
     return concatenated(tables) if len(tables) > 1 else tables[0]
 
 
+def _edges(part: Intervals[Group]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the edges in ns of the bin of each entry, inf of operations that failed."""
+    return or_failed(part, part.layout.lower[part.bins]), or_failed(part, part.layout.upper[part.bins])
+
+
 def distribution(answer: Answer) -> Table:
     """Return one row per group and occupied bin over all windows: labels, lower, upper (ns), count, cumulative.
+
+    Operations that failed are above all: lower and upper are inf.
 
     `cumulative` counts the samples of the group up to and with the bin, of overlapping bins those that end no higher. Windows
     must span the whole range (step all).
     """
     one_of(Answer, answer, "answer", "what origin.answer(question) gives")
     check_bins(answer, "distributions")
-    tables = [
-        _distributed(part, answer, part.row, part.layout.lower[part.bins], part.layout.upper[part.bins], part.counts)
-        for part in whole_counts(answer)
-    ]
+    tables = [_distributed(part, answer, part.row, *_edges(part), part.counts) for part in whole_counts(answer)]
     return concatenated(tables, order=()) if len(tables) > 1 else tables[0]
 
 
-def _distributed(part: Intervals[Group], answer: Answer, row: Int, lower: Int, upper: Int, count: Int) -> Table:
+def _distributed(part: Intervals[Group], answer: Answer, row: Int, lower: NDArray[Any], upper: NDArray[Any], count: Int) -> Table:
     """Return the table of a distribution from its rows, those of a group one after another."""
     first = np.flatnonzero(np.append(True, np.diff(row) != 0))
     before = (np.cumsum(count) - count)[first]
@@ -109,19 +114,26 @@ def ranges(answer: Answer, most: int) -> Table:
 
 def _in_ranges(part: Intervals[Group], answer: Answer, ladder: Sequence[float]) -> tuple[Table, int]:
     """Return a part in ranges that begin next to the numbers of a ladder, times powers of ten, and the most ranges of a group."""
-    own = shared_edges(part.layout, np.unique(part.bins)) if isinstance(part.layout, Mixed) else part.layout
-    edges, bins = own.edges, part.layout.moved_to(own)[part.bins]
+    timed: Layout = part.layout.timed
+    own = shared_edges(timed, np.unique(part.succeeded().bins)) if isinstance(timed, Mixed) else timed
+    edges, bins = own.edges, part.bins
+    if timed is part.layout:
+        bins = timed.moved_to(own)[bins]
+    else:  # failed operations are a range of their own
+        edges, bins = np.append(edges, np.inf), part.layout.moved_to(Failing(own))[bins]
     steps = np.outer(10.0 ** np.arange(HIGHEST_POWER + 1), ladder).ravel()
     after = np.clip(np.searchsorted(edges, steps), 1, len(edges) - 1)
     nearest = np.where(steps - edges[after - 1] <= edges[after] - steps, after - 1, after)
-    starts = np.unique(np.concatenate([[0], nearest[nearest < len(edges) - 1]]))  # the first bin of each range
+    beyond = [] if timed is part.layout else [own.bins]
+    starts = np.unique(np.concatenate([[0], nearest[nearest < own.bins], beyond]).astype(np.int64))  # the first bin of each range
     ends = np.append(starts[1:], len(edges) - 1)
     row, place = part.row, np.searchsorted(starts, bins, side="right") - 1
     order = np.lexsort((place, row))
     row, place, held = row[order], place[order], part.counts[order]
     first = np.flatnonzero(np.append(True, (np.diff(row) != 0) | (np.diff(place) != 0)))
     counts = np.add.reduceat(held, first)
-    table = _distributed(part, answer, row[first], edges[starts[place[first]]], edges[ends[place[first]]], counts)
+    lower, upper = edges[starts[place[first]]], edges[ends[place[first]]]
+    table = _distributed(part, answer, row[first], np.where(np.isinf(upper), upper, lower), upper, counts)
     totals = np.bincount(row[first], counts)[row[first]]
     table = replace(table, columns={**table.columns, "share": table.columns["cumulative"] / totals})
     return table, int(np.bincount(row[first]).max(initial=0))
@@ -161,6 +173,8 @@ LINEAR_ROWS = 40
 EVENLY = LogLinear(64, 57 * 64, open_ended=False)  # what bins that overlap are spread over: up to 2^62 ns
 SPREAD = "histograms of unlike bins: counts are spread evenly within a bin, those without an upper edge stand at the lower one"
 NONE = Fraction(0)
+ALL_FAILED = "all of these operations failed: a heat map of how long they took needs --failures apart"
+ENTRY = ("start", "end", "group", "place", "count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +207,11 @@ class Ladder:
     first: int
     stop: int
     over: int
+
+    @property
+    def failed(self) -> int:
+        """Return the row of operations that failed, which is past all others."""
+        return len(self.edges) + 1
 
 
 def ladder(rows: Rows, layout: Layout, sums: NDArray[Any]) -> Ladder:
@@ -282,9 +301,9 @@ class Cells:
     """Cells ordered by start, group, row: count samples of a group in [lower, upper) ns and (start, end] ns.
 
     `over` marks what the drop left out: all samples at or above `lower`. `open` marks rows whose samples are at or above
-    `lower` as their layout is open-ended. `lit` counts the highlighted among them. `n` and `cum` are the samples of the column
-    and those up to and with the row. `edges` are those of the rows that are shown, `starts` those of the columns, filled or not.
-    `below` and `above` count what lies outside of the range that was asked.
+    `lower` as their layout is open-ended. Cells from inf to inf are of operations that failed. `lit` counts the highlighted among
+    them. `n` and `cum` are the samples of the column and those up to and with the row. `edges` are those of the rows that are
+    shown, `starts` those of the columns, filled or not. `below` and `above` count what lies outside of the range that was asked.
     """
 
     start_ns: Int
@@ -308,6 +327,12 @@ class Cells:
 
     def __len__(self) -> int:
         return len(self.count)
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        """Return which cells are of operations that failed."""
+        failed: NDArray[np.bool_] = np.isinf(self.lower)
+        return failed
 
     @property
     def left_out(self) -> float:
@@ -340,6 +365,19 @@ class _Entries:
         kept = {name: getattr(self, name)[which] for name in ("start", "end", "group", "place")}
         return _Entries(**{**kept, **columns, "count": count})
 
+    def taken(self, which: NDArray[np.bool_]) -> _Entries:
+        """Return some of the entries."""
+        if which.all():
+            return self
+        return _Entries(*(getattr(self, name)[which] for name in ENTRY))
+
+    def beside(self, failed: _Entries, place: int) -> _Entries:
+        """Return these entries and those of operations that failed, which are at a place of their own."""
+        if not len(failed.place):
+            return self
+        above = replace(failed, place=np.full(len(failed.place), place))
+        return _Entries(*(np.concatenate([getattr(self, name), getattr(above, name)]) for name in ENTRY))
+
 
 def cells(answer: Answer, rows: Rows | None = None, lit: Answer | None = None, columns: int = 0) -> Cells:
     """Return the cells of an answer in these rows, and in so many columns of equal width (0: its windows).
@@ -351,7 +389,12 @@ def cells(answer: Answer, rows: Rows | None = None, lit: Answer | None = None, c
     rows = rows or Rows()
     layout = common_layout(part.layout for part in answer.parts)
     groups = tuple(sorted({key for part in answer.parts for key in part.table}))
-    asked = [_entries(each, layout, groups) for each in (answer, lit) if each]
+    every = [_entries(each, layout, groups) for each in (answer, lit) if each]
+    asked = [samples.taken(samples.place < layout.timed.bins) for samples in every]
+    failed = [samples.taken(samples.place >= layout.timed.bins) for samples in every]
+    layout = layout.timed
+    if not len(asked[0].place):
+        raise UsageError(ALL_FAILED)
     overlapping = isinstance(layout, Mixed)
     if overlapping:
         asked = [_in_rows(samples, layout, EVENLY.edges) for samples in asked]
@@ -359,9 +402,12 @@ def cells(answer: Answer, rows: Rows | None = None, lit: Answer | None = None, c
     entries = asked[0]
     sums = _sums(entries.place, entries.count, layout.bins)
     row_ladder = ladder(rows, layout, sums)
-    span = int(entries.start.min()), int(entries.end.max())
+    span = int(every[0].start.min()), int(every[0].end.max())
     edges = _columns(entries, span, columns) if columns else np.arange(*span, answer.step_ns or max(1, span[1] - span[0]))
-    both = [_in_rows(_in_columns(samples, edges) if columns else samples, layout, row_ladder.edges) for samples in asked]
+    if columns:
+        asked, failed = ([_in_columns(samples, edges) for samples in some] for some in (asked, failed))
+    both = [_in_rows(samples, layout, row_ladder.edges) for samples in asked]
+    both = [samples.beside(own, row_ladder.failed) for samples, own in zip(both, failed, strict=True)]
     starts = edges[:-1] if columns else edges
     notes = (SPREAD,) if overlapping else _notes(rows, layout, np.flatnonzero(sums), row_ladder)
     return replace(_shown(both, row_ladder, groups), by=answer.by, starts=starts, notes=notes)
@@ -429,7 +475,7 @@ def _in_rows(entries: _Entries, layout: Layout, edges: NDArray[Any]) -> _Entries
 
 def _shown(both: Sequence[_Entries], ladder: Ladder, groups: tuple[Group, ...]) -> Cells:
     """Return the cells of all entries; those of the second of `both` are what is highlighted in them."""
-    every, high = both[0], len(ladder.edges) - 1
+    every, high = both[0], ladder.failed + 1
     starts = np.unique(every.start)
     keys = [(np.searchsorted(starts, samples.start) * len(groups) + samples.group) * high + samples.place for samples in both]
     key, where = np.unique(keys[0], return_inverse=True)
@@ -443,17 +489,18 @@ def _shown(both: Sequence[_Entries], ladder: Ladder, groups: tuple[Group, ...]) 
     number = np.cumsum(firsts) - 1
     before = np.concatenate([np.zeros(1, count.dtype), total])[np.flatnonzero(firsts)]
     ends = np.append(np.flatnonzero(firsts)[1:], len(count)) - 1
-    over = row == ladder.over
-    inside = np.flatnonzero(((row >= ladder.first) & (row < ladder.stop)) | over)
+    over, failed = row == ladder.over, row == ladder.failed
+    edges = np.append(ladder.edges, [np.inf] * 3) if failed.any() else ladder.edges
+    inside = np.flatnonzero(((row >= ladder.first) & (row < ladder.stop)) | over | failed)
     columns = {
         "start_ns": starts[column // len(groups)],
         "end_ns": end,
         "group": column % len(groups),
-        "lower": ladder.edges[row],
-        "upper": ladder.edges[row + 1],
+        "lower": edges[row],
+        "upper": edges[row + 1],
         "count": count,
         "over": over.astype(np.int64),
-        "open": (row >= ladder.open_from).astype(np.int64),
+        "open": ((row >= ladder.open_from) & ~failed).astype(np.int64),
         "n": (total[ends] - before)[number],
         "cum": total - before[number],
     }
@@ -465,7 +512,7 @@ def _shown(both: Sequence[_Entries], ladder: Ladder, groups: tuple[Group, ...]) 
         starts=starts,
         edges=ladder.edges[ladder.first : ladder.stop + 1],
         below=float(count[row < ladder.first].sum()),
-        above=float(count[(row >= ladder.stop) & ~over].sum()),
+        above=float(count[(row >= ladder.stop) & ~over & ~failed].sum()),
     )
 
 

@@ -25,7 +25,7 @@ from ingest.core.errors import InputError, UsageError, counted
 from ingest.core.events import Events
 from ingest.core.grid import MS, SECOND
 from ingest.core.intervals import Bool, Int, Intervals, Other, Sum, distinct_rows, in_time_order, merged, summed
-from ingest.core.labels import ALTERNATIVE, LAYER, OFFSET, Group, RunLabels, Series, label_of
+from ingest.core.labels import ALTERNATIVE, LAYER, OFFSET, OUTCOME, Group, RunLabels, Series, label_of
 from ingest.core.offsets import LAYOUT, Order, Periods, counted_offsets, from_bins, shared
 from ingest.core.units import format_duration
 from ingest.query.aggregate import run_starts, warnings_of
@@ -165,9 +165,10 @@ class WantedOffsets:
         return bool(self.isolate or self.exclude or self.lit)
 
     def check(self, run_labels: RunLabels) -> None:
-        """Raise UsageError for a label that no series and no run has, and for the layer, which events are kept without."""
-        if LAYER in (*self.question.by, *self.isolate, *self.exclude, *self.lit):
-            raise UsageError("single events are kept without their layer, all in one map: leave out layer")
+        """Raise UsageError for a label that no series and no run has, and for layer and outcome, which no event has."""
+        named = (*self.question.by, *self.isolate, *self.exclude, *self.lit)
+        if without := next((label for label in (LAYER, OUTCOME) if label in named), ""):
+            raise UsageError(f"single events are kept without their {without}, all in one map: leave out {without}")
         check_labels(replace(self.question, where=dict.fromkeys({**self.isolate, **self.exclude, **self.lit}, "*")), run_labels)
 
     def takes(self, run: str) -> bool:

@@ -21,7 +21,7 @@ from ingest.query.heatmap import of_step
 from ingest.query.lags import asked_weighed, in_events, mixed_rows
 from ingest.query.means import MeansAloneError, with_bins
 from ingest.query.origin import Origin
-from ingest.query.question import ABSOLUTE, Answer, Question, is_absolute, literal
+from ingest.query.question import ABSOLUTE, SLOWEST, Answer, Question, failed_words, is_absolute, literal, of_succeeded
 from ingest.query.windows import MULTIPLES, of_places, regrouped, widened, widest
 
 # When was it worst, and which series contributed most: the windows whose samples lie furthest above the usual of the range.
@@ -205,7 +205,7 @@ class Overview:
     of every thread: with all bins where they are at most MOST_THREADS, else thinned (see `thinned`) and as `Tails` beside it.
     `notes` says what was left out or widened. `reach` is the exact range of the rows in ns, where runs are
     compared. `boxes` are the samples of every label, for boxes of time and latency; `story` is what happened in it, as JSON.
-    `every_host` is `fine` with all hosts.
+    `every_host` is `fine` with all hosts. All answers are about operations that did not fail; `failing` says that others did.
     """
 
     run: str
@@ -221,6 +221,7 @@ class Overview:
     boxes: BoxCells | None = None
     story: Mapping[str, Any] | None = None
     every_host: Answer | None = None
+    failing: bool = False
 
     @property
     def span(self) -> tuple[int, int]:
@@ -286,7 +287,10 @@ def _overview(origin: Origin, run: str, question: Question, *, full: bool, runs:
     most = UNLIMITED if full else max(LEAST_WINDOWS, min(CLUSTER_WINDOWS, 2 * CLUSTER_WINDOWS // shared_by))
     extra = tuple(name for name in question.by if name not in ("run", "kind", "op", "host"))
     merged_runs = replace(question, merge_runs=runs > 1, windows=most)
-    fine, notes = fitted(with_bins(_in_slices(origin, replace(merged_runs, by=("host", "op", "kind", *extra)))), most)
+    asked = with_bins(_in_slices(origin, replace(merged_runs, by=("host", "op", "kind", *extra))))
+    failed = tuple(text.replace(SLOWEST, "the others are what is shown here") for text in failed_words(asked.parts))
+    fine, notes = fitted(of_succeeded(asked), most)
+    notes = (*failed, *notes)
     cluster = regrouped(fine, ("op", "kind", *extra))
     hosts, _ = fitted(fine, most if full else most * HOST_WINDOWS // CLUSTER_WINDOWS)
     every, tails, every_host = hosts, None, fine
@@ -302,7 +306,10 @@ def _overview(origin: Origin, run: str, question: Question, *, full: bool, runs:
     by_thread = replace(merged_runs, by=(*THREAD, "op", "kind"), step=step or "all", force=True)
     threads, thread_tails = _threads(origin, by_thread, fine, boxes)
     reach = span_of(origin.answer(replace(merged_runs, by=("op", "kind"), step="all")).parts) if shared_by > 1 else None
-    return Overview(run, cluster, fine, hosts, threads, tails, extra, notes, reach, thread_tails, boxes.cells(), None, every_host)
+    seen = boxes.cells()
+    return Overview(
+        run, cluster, fine, hosts, threads, tails, extra, notes, reach, thread_tails, seen, None, every_host, bool(failed)
+    )
 
 
 def _in_slices(origin: Origin, question: Question) -> Answer:
@@ -367,7 +374,7 @@ def _threads(origin: Origin, question: Question, hosts: Answer, boxes: Gathering
     shares: list[tuple[Answer, ...]] = []
     whole: list[Answer] = []
     names: set[Group] = set()
-    for answer in map(with_bins, _by_host(origin, question, hosts)):
+    for answer in (of_succeeded(with_bins(share)) for share in _by_host(origin, question, hosts)):
         names |= {key[: len(THREAD)] for part in answer.parts for key in part.table}
         whole.append(answer)
         boxes.add(answer, _wider_step(low, high, answer.step_ns, MOST_CELL_WINDOWS))

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.errors import UsageError, counted
-from ingest.core.grid import INT64_MAX
+from ingest.core.grid import INT64_MAX, WEIGHT_BITS
 from ingest.core.intervals import NO_BYTES, Bool, Int, Intervals, no_exact
-from ingest.core.labels import Group
+from ingest.core.labels import FAILED, Group
 from ingest.core.quantiles import (
     Percentile,
     Ranked,
@@ -68,13 +68,16 @@ class Wanted(Value):
 
 
 def percentiles(answer: Answer, wanted: Wanted) -> Table:
-    """Return one row per window and group: start_ns, end_ns, labels, count, rate, min, mean, max, exact, complete, p.., below_...
+    """Return one row per window and group: times, labels, count, rate, min, mean, max, exact, complete, failed, p.., below_...
 
-    Latencies in ns, rate in samples a second of the window (of sampled events: in events, stored or not), `below_` as shares.
-    A window that the data covers in part, the first or the last one, has the rate of that part. An answer with means without
-    a histogram has `mib_s` behind `rate`: MiB that were moved in a second, NaN where a part of the row does not record them.
+    Times are start_ns and end_ns. Latencies in ns, rate in samples a second of the window (of sampled events: in events, stored
+    or not), `below_` as shares. A window that the data covers in part, the first or the last one, has the rate of that part.
+    An answer with means without a histogram has `mib_s` behind `rate`: MiB that were moved in a second, NaN where a part of the
+    row does not record them.
     A percentile of a row that holds bins of several layouts is the highest that it can be, and lies between `p.._lo` and it; a
     share is the least that it can be.
+    Operations that failed count, and rank above all: a percentile or maximum that is one of them is inf, and the mean is that of
+    the others. `failed` is their number; it is 0 where the question names `outcome`, and rows are of one.
     NaN where the data cannot carry a number. `complete` says that no sample is missing; where a known number is, a percentile, or
     a share, is the least that it can be, and `p.._lo`, `p.._hi` (where asked for) are the least and the largest: NaN where the
     number of missing samples is not known, inf without an upper bound. Counts, rates, means, extremes are of the samples that
@@ -121,7 +124,7 @@ def rows_of(part: Intervals[Group], answer: Answer, wanted: Wanted) -> Table:
     columns |= {"min": low, "mean": mean, "max": high}
     mixed = mixed_rows(answer, rows)
     with_lacks = Rows(rows, answer, ranked=ranked, interpolate=wanted.interpolate)
-    columns |= {"exact": exact & with_lacks.complete, "complete": with_lacks.complete}
+    columns |= {"exact": exact & with_lacks.complete, "complete": with_lacks.complete, FAILED: failed_of(rows)}
     means = with_lacks.means(mean)
     columns |= _shown("mean", means, with_lacks.complete)
     for percentile in wanted.percentiles:
@@ -147,6 +150,12 @@ def rows_of(part: Intervals[Group], answer: Answer, wanted: Wanted) -> Table:
         columns[f"{name}{MOST}"] = np.where(np.isnan(shares.least) & ~np.isnan(shares.most), -np.inf, shares.most)
     bound = precision_in(ranked, wanted.percentiles, interpolate=wanted.interpolate)
     return Table(columns, labels=answer.by, precision=bound)
+
+
+def failed_of(rows: Intervals[Group]) -> Int:
+    """Return how many operations of each row failed, where they rank above all others; of weights in flight rounded."""
+    failures = rows.failures
+    return failures if rows.completions is None else (failures + (1 << WEIGHT_BITS - 1)) >> WEIGHT_BITS
 
 
 def _shown(name: str, cells: Cells, complete: Bool) -> dict[str, object]:

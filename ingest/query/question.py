@@ -18,9 +18,12 @@ from ingest.core.labels import (
     ALTERNATIVE,
     ASKABLE,
     CLIENT,
+    FAILED,
     IN_FLIGHT,
     LAYER,
     LAYERS,
+    OK,
+    OUTCOME,
     Group,
     RunLabels,
     Series,
@@ -30,11 +33,13 @@ from ingest.core.labels import (
     group_of,
     label_of,
     layer_of,
+    outcome_of,
     run_and_kind,
     run_matches,
+    succeeded_kind,
 )
 from ingest.core.layout import Layout, common_layout
-from ingest.core.units import Instant, format_duration, parse_duration, parse_instant
+from ingest.core.units import Instant, figure, format_duration, parse_duration, parse_instant
 from ingest.core.values import Value, at_least, several
 from ingest.query.coverage import Lack, caveats_of, left_out, of_kinds, taken_of
 from ingest.query.origin import Origin
@@ -151,6 +156,11 @@ class Question(Value):
         return self.begin is not None or self.end is not None
 
     @property
+    def slowest_failures(self) -> bool:
+        """Return whether operations that failed rank above all others: where it names no `outcome`, which tells them apart."""
+        return OUTCOME not in self.by and OUTCOME not in self.where
+
+    @property
     def adds_up_runs(self) -> bool:
         """Return whether rows of several runs become one."""
         return self.merge_runs and "run" not in self.by
@@ -174,7 +184,11 @@ class Question(Value):
         return key
 
     def _holds(self, label: str, name: str, glob: str) -> bool:
-        """Return whether a label is one that is asked for; weights in flight are of the kind that they are the shares of, too."""
+        """Return whether a label is one that is asked for.
+
+        What failed is of the kind of all operations, and weights in flight are of the kind that they are the shares of, too.
+        """
+        label = succeeded_kind(label) if name == "kind" else label
         if fits(label, glob):
             return True
         of = label.removesuffix(f".{IN_FLIGHT}")
@@ -412,23 +426,31 @@ def finish(
         raise NothingMatchesError(question, facts.runs, missing=facts.missing)
     kinds: dict[str, set[str]] = {}
     for run, kind, *_ in keys:
-        kinds.setdefault(run, set()).add(kind)
-    shape = shape_of(question, kinds)
+        kinds.setdefault(run, set()).add(succeeded_kind(kind))
+    shape = shape_of(question, kinds, {outcome_of(kind) for _, kind, *_ in keys})
+
+    at_kind = question.by.index("kind") if "kind" in question.by else None
 
     def regroup(key: Group) -> Group | None:
         run, kind, *labels = key
-        if kind not in shape.taken.get(run, ()):  # a table may hold keys that no row is of
+        plain = succeeded_kind(kind)
+        if plain not in shape.taken.get(run, ()):  # a table may hold keys that no row is of
             return None
-        own = {"run": run, "kind": kind, LAYER: layer_of(kind)}
+        if at_kind is not None:
+            labels[at_kind] = plain
+        own = {"run": run, "kind": plain, LAYER: layer_of(kind), OUTCOME: outcome_of(kind)}
         return (*(own[name] for name in shape.named), *labels)
 
     targets = _targets(rows, facts.layouts, shape, question)
-    joined = by_layout([taken for part in rows for alike in _alike(part, targets) if len(taken := alike.relabelled(regroup))])
-    notes = (UNLIKE_BINS,) if any(part.mixed.any() for part in joined) else ()
+    alike = (own for part in rows for own in _alike(part, targets, question))
+    joined = by_layout([taken for own in alike if len(taken := own.relabelled(regroup))])
+    notes = (*((UNLIKE_BINS,) if any(part.mixed.any() for part in joined) else ()), *failed_words(joined))
     alone = bool(facts.undated) and facts.undated.issuperset(shape.runs)
     undated = frozenset() if alone else facts.undated.intersection(shape.runs)
     of_kind = (
-        (run, span) for (run, kind), span in (reach or {}).items() if not facts.step_ns or kind in shape.taken.get(run, ())
+        (run, span)
+        for (run, kind), span in (reach or {}).items()
+        if not facts.step_ns or succeeded_kind(kind) in shape.taken.get(run, ())
     )
     covered = widest((run, span) for run, span in of_kind if run in shape.taken)
     there = {layer_of(kind) for run_kinds in kinds.values() for kind in run_kinds}
@@ -444,10 +466,10 @@ def finish(
         kind=shape.kind,
         runs=shape.runs,
         relative=facts.relative or alone,
-        series=len(taken_of(series, kinds, shape.taken)),
+        series=len(taken_of(map(_succeeded, series), kinds, shape.taken)),
         warnings=(
             *notes,
-            *left_out(series if jobs is None else jobs, kinds, shape.taken, missing),
+            *left_out(map(_succeeded, series if jobs is None else jobs), kinds, shape.taken, missing),
             *dict.fromkeys((*rest, *sentences(caveats))),
         ),
         undated=undated,
@@ -457,6 +479,32 @@ def finish(
         layouts={key: (layout,) for key, layout in targets.items()},
         layers=layers,
     )
+
+
+def of_succeeded(answer: Answer) -> Answer:
+    """Return an answer without the operations that failed, in which nothing says that any did; InputError where all failed."""
+    parts = tuple(rows for part in answer.parts if len(rows := part.succeeded()))
+    if not parts:
+        raise InputError("all operations failed: --failures apart shows how long they took")
+    said = failed_words(answer.parts)
+    return replace(answer, parts=parts, warnings=tuple(text for text in answer.warnings if text not in said))
+
+
+def _succeeded(series: Series) -> Series:
+    """Return a series under the kind of the operations that did not fail."""
+    return series if outcome_of(series.kind) == OK else series.replaced(kind=succeeded_kind(series.kind))
+
+
+SLOWEST = "they are slower than any, and in no mean; --failures apart shows how long they took, ignore leaves them out"
+
+
+def failed_words(parts: Iterable[Intervals[Group]]) -> tuple[str, ...]:
+    """Return a sentence on the operations that failed, where they are ranked above all others."""
+    failing = [part for part in parts if part.layout.timed is not part.layout]
+    if not failing:
+        return ()
+    failed, every = sum(total(part.failures) for part in failing), sum(total(part.counts) for part in parts)
+    return (f"{figure(100 * failed / every)} % of operations failed: {SLOWEST}",)
 
 
 def layers_beside(layers: Sequence[str], kind: str, question: Question) -> tuple[str, ...]:
@@ -483,21 +531,35 @@ def _targets(parts: Sequence[Intervals[Group]], layouts: Layouts, shape: Shape, 
     places: dict[RunKind, tuple[str, str]] = {}
     for (run, kind), own_layouts in known.items():
         binned = {layout for layout in own_layouts if layout.has_bins}
-        if kind in shape.taken.get(run, ()) and binned:
-            place = (run if "run" in apart else "", kind if "kind" in apart else layer_of(kind) if LAYER in apart else "")
-            places[run, kind] = place
+        plain = succeeded_kind(kind)
+        if question.slowest_failures and plain != kind and (run, plain) in known:
+            continue  # how long these took changes nothing
+        if plain in shape.taken.get(run, ()) and binned:
+            place = (run if "run" in apart else "", plain if "kind" in apart else layer_of(kind) if LAYER in apart else "")
+            places[run, plain] = place
             together.setdefault(place, set()).update(binned)
     common = {place: common_layout(shared_layouts) for place, shared_layouts in together.items()}
-    return {key: common[place] for key, place in places.items()}
+    of_all = ((run, kind, places.get((run, succeeded_kind(kind)))) for run, kind in known)
+    return {(run, kind): common[place] for run, kind, place in of_all if place is not None}
 
 
-def _alike(part: Intervals[Group], targets: Mapping[RunKind, Layout]) -> Iterator[Intervals[Group]]:
-    """Yield the rows of a part in the layouts of their runs and kinds; those without bins as they are."""
-    if not part.layout.has_bins or all(targets.get(run_and_kind(key)) in (None, part.layout) for key in part.table):
+def _alike(part: Intervals[Group], targets: Mapping[RunKind, Layout], question: Question) -> Iterator[Intervals[Group]]:
+    """Yield the rows of a part in the layouts of their runs and kinds; those without bins as they are.
+
+    Operations that failed come to lie above all others, unless the question tells outcomes apart.
+    """
+
+    def told(key: Group) -> tuple[Layout | None, bool]:
+        return targets.get(run_and_kind(key)), question.slowest_failures and outcome_of(key[1]) == FAILED
+
+    if not part.layout.has_bins or all(told(key) in ((None, False), (part.layout, False)) for key in part.table):
         yield part
         return
-    for target, rows in part.split(lambda key: targets.get(run_and_kind(key))):
-        yield rows if target is None else rows.in_layout(target)
+    for (target, failed), rows in part.split(told):
+        if failed:
+            yield rows.failing(target or rows.layout)
+        else:
+            yield rows if target is None else rows.in_layout(target)
 
 
 def keys_of(rows: Intervals[Group]) -> list[Group]:
@@ -529,8 +591,11 @@ class Shape(NamedTuple):
         return tuple(sorted(self.taken))
 
 
-def shape_of(question: Question, kinds: Mapping[str, Collection[str]]) -> Shape:
-    """Return what the rows of an answer are where runs hold these kinds: the default kind of each, unless kinds are asked for."""
+def shape_of(question: Question, kinds: Mapping[str, Collection[str]], outcomes: Collection[str] = ()) -> Shape:
+    """Return what the rows of an answer are where runs hold these kinds: the default kind of each, unless kinds are asked for.
+
+    Operations that failed are of the kind of all others; `outcomes` are those that there are.
+    """
     asked = "kind" in question.by or "kind" in question.where
     taken = {run: sorted(run_kinds) if asked else _default_kinds(run_kinds, question) for run, run_kinds in kinds.items()}
     shown = sorted({kind for run_kinds in taken.values() for kind in run_kinds})
@@ -538,7 +603,9 @@ def shape_of(question: Question, kinds: Mapping[str, Collection[str]]) -> Shape:
     name_kinds = asked and "kind" not in question.by and len(shown) > 1
     several = len({layer_of(kind) for kind in shown}) > 1  # where runs are added up, each of another layer by default
     name_layers = several and not name_runs and not {"run", "kind", LAYER} & {*question.by} and not name_kinds
-    named = (*(("run",) if name_runs else ()), *(("kind",) if name_kinds else ()), *((LAYER,) if name_layers else ()))
+    name_outcomes = OUTCOME in question.where and OUTCOME not in question.by and len(outcomes) > 1
+    naming = {"run": name_runs, "kind": name_kinds, LAYER: name_layers, OUTCOME: name_outcomes}
+    named = tuple(name for name, is_named in naming.items() if is_named)
     return Shape(taken, (*named, *question.by), named, ", ".join(kind for kind in shown if kind))
 
 

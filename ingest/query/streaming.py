@@ -11,7 +11,7 @@ import numpy as np
 from ingest.core.errors import CapacityError, InputError
 from ingest.core.grid import INT64_MAX
 from ingest.core.intervals import Intervals, Sum, concatenate, in_time_order, merged
-from ingest.core.labels import IN_FLIGHT, LAYER, Group, Series
+from ingest.core.labels import FAILED, IN_FLIGHT, LAYER, Group, Series, outcome_of
 from ingest.core.layout import Layout
 from ingest.query.aggregate import Aggregation, adding_up, all_of
 from ingest.query.coverage import with_complete
@@ -23,7 +23,7 @@ from ingest.query.table import Table, concatenated
 from ingest.query.windows import check_step, spanned, with_one_span
 from ingest.read import read
 from ingest.read.account import Account
-from ingest.read.context import EXPECTED
+from ingest.read.context import EXPECTED, FAILED_LABELS
 from ingest.read.format_names import HDR
 from ingest.read.hdr import log as hdr_log
 from ingest.read.missing import own_step
@@ -59,7 +59,7 @@ def streams(
     adding = adding_up(question, files.found.labels, step_ns, grains, starts)
 
     def rows(source: Source) -> Iterator[Intervals[Series]]:
-        whole = source.format != HDR or source.context.options.get(EXPECTED)
+        whole = source.format != HDR or {EXPECTED, FAILED_LABELS} & source.context.options.keys()
         try:
             yield from read(source) if whole else hdr_log.read(source.path, source.context, chunk_entries(len(sources)))
         except InputError as error:
@@ -243,6 +243,8 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
     answer = answer_of(files.merged_of(met, question, question.step, sources, apart), question)
     if LAYER in answer.by and LAYER not in question.by:
         return None  # several layers have a column, which windows that are let go do not bear
+    if any(outcome_of(kind) == FAILED for _, kind in met.layouts):
+        return None  # a percentile of some operations cannot become one of all
     if any(lack.entry.count is not None for lack in answer.missing):
         return None  # percentiles of windows that are let go cannot become ranges any more
     return with_complete(_named(gathered.tables, answer), answer), answer

@@ -12,9 +12,9 @@ from statistics import median
 import numpy as np
 
 from ingest.core.errors import UsageError, listed
-from ingest.core.labels import Group, RunLabels
+from ingest.core.labels import FAILED, Group, RunLabels
 from ingest.core.layout import Float
-from ingest.core.quantiles import Percentile
+from ingest.core.quantiles import FAILED_NS, Percentile
 from ingest.core.units import format_duration
 from ingest.query.batch_means import sides_of, student, values_between
 from ingest.query.change_points import LEAST_CHANGE, LEAST_RUNS, PHIS, change_points, tamed
@@ -122,10 +122,11 @@ def trend(
     """Return one row per group, measure and run in the given order: labels, then COLUMNS.
 
     Measures: percentiles in ns with their 95 % bounds `lo` and `hi` (those of `compare`, edges of bins); `throughput`,
-    completions a second of the time in which the run has data; `above 5ms`, the share of samples above a latency. The latter two
-    have no bounds but what missing samples leave open, and no `percentile` (NaN). `count` exact; `level` the median of the runs
-    since the last change, `change` the ratio of two levels at the first run of a new one (a change is more than `least`, up or
-    down). NaN where samples cannot carry a number, and where there is no change. Error bound: each layout's.
+    completions a second of the time in which the run has data; `above 5ms`, the share of samples above a latency; `failed`, that
+    of operations that failed, where any did. The latter three have no bounds but what missing samples leave open, and no
+    `percentile` (NaN). `count` exact; `level` the median of the runs since the last change, `change` the ratio of two levels at
+    the first run of a new one (a change is more than `least`, up or down). NaN where samples cannot carry a number, and where
+    there is no change. Error bound: each layout's.
     """
     by = nights[0].answer.by
     groups = sorted({key for night in nights for part in night.answer.parts for key in part.table})
@@ -139,7 +140,8 @@ def trend(
             level, change = levels(values, max(least, 1 + 2 * error), scores)
             for place, (night, (value, low, high, count, opened, _)) in enumerate(held):
                 known = not math.isnan(value)
-                bounds = low if known and low > 0 else math.nan, high if known and high < math.inf else math.nan
+                least_of_it = math.inf if low >= FAILED_NS else low
+                bounds = least_of_it if known and low > 0 else math.nan, high if known and high < math.inf else math.nan
                 measured_by = (percentile, value, *bounds, count, level[place], change[place], measure, opened)
                 rows.append((*group, night.run, night.start_ns, *measured_by))
     kinds = {name: object if name in (*by, "run", "measure") else None for name in (*by, *COLUMNS, "value_censored")}
@@ -147,10 +149,10 @@ def trend(
 
 
 def positive(measure: str, values: Float, counts: Float) -> Float:
-    """Return values of which ratios can be taken, none of them 0: latencies from 1 ns on, shares with half a sample more."""
-    if measure.startswith(ABOVE):
+    """Return values of which ratios can be taken: latencies from 1 ns on, also of what failed, shares with half a sample more."""
+    if is_share(measure):
         return (values * counts + 0.5) / (counts + 1)
-    return np.maximum(values, 1e-9 if measure == THROUGHPUT else 1.0)
+    return np.clip(values, 1e-9 if measure == THROUGHPUT else 1.0, FAILED_NS)
 
 
 def levels(values: Float, least: float = LEAST_CHANGE, scores: Float | None = None) -> tuple[Float, Float]:
@@ -188,7 +190,8 @@ def _measures(
     """Yield each measure with its percentile (NaN: none), and what every run measured."""
     for percentile in sorted(percentiles, key=lambda wanted: float(wanted.text)):
         yield percentile.name, float(percentile.text), [bounds_of(night, percentile) for night in nights]
-    if not throughput and not above_ns:
+    failing = any(part.layout.timed is not part.layout for night in nights for part in night.answer.parts)
+    if not throughput and not above_ns and not failing:
         return
     tables = [whole_runs(night.answer, Wanted((), above_ns, possible=True)) for night in nights]
     if throughput:
@@ -201,6 +204,8 @@ def _measures(
             shares, *bounds = (1 - table.columns[column] for column in below)
             measured.append(_column(table, shares, *(np.where(table.columns["complete"], math.nan, bound) for bound in bounds)))
         yield f"{ABOVE}{name}", math.nan, measured
+    if failing:
+        yield FAILED, math.nan, [_column(table, table.columns[FAILED] / table.columns["count"]) for table in tables]
 
 
 def _column(table: Table, values: Float, low: Float | None = None, high: Float | None = None) -> Measured:
@@ -364,8 +369,9 @@ def _of_levels(labels: Group, measure: str, table: Table, reference: Reference) 
     distance = float(logs[-1]) - usual
     least = math.exp(distance - certain * math.sqrt(1 + OF_A_MEDIAN / count))
     own_least = float(table.columns["lo"][-1])
+    ratio = math.exp(distance) if table.columns["value"][-1] < math.inf else math.inf
     if _latency(measure) and not math.isnan(own_least):
-        least = float(np.minimum(least, own_least / math.exp(usual)))
+        least = float(np.minimum(least if ratio < math.inf else math.inf, own_least / math.exp(usual)))
     since = None
     if at < len(levels) - 1 and levels[-1][2] > usual + math.log(reference.least_change):
         own = len(levels) - 1
@@ -381,7 +387,7 @@ def _of_levels(labels: Group, measure: str, table: Table, reference: Reference) 
                 math.exp(now - usual - certain * math.sqrt(variance)),
                 changed_labels(reference.labels or {}, runs[begun - 1], runs[begun]),
             )
-    return Judgement(labels, measure, runs[-1], math.exp(distance), least, count, since, name)
+    return Judgement(labels, measure, runs[-1], ratio, least, count, since, name)
 
 
 def changed_labels(labels: RunLabels, before: str, since: str) -> tuple[tuple[str, str, str], ...]:
@@ -420,6 +426,11 @@ def _spread(logs: Float, edges: Sequence[int]) -> tuple[float, float, int]:
         return 0.0, 0.0, max(freedom, 0)
     phi = sum(float(part[1:] @ part[:-1]) for part in parts) / squares
     return math.sqrt(squares / freedom), min(max(phi, 0.0), float(PHIS[-1])), freedom
+
+
+def is_share(measure: str) -> bool:
+    """Return whether a measure is a share of the samples: above a latency, or of operations that failed."""
+    return measure == FAILED or measure.startswith(ABOVE)
 
 
 def _latency(measure: str) -> bool:

@@ -15,11 +15,11 @@ from ingest.core.errors import CapacityError, InputError
 from ingest.core.intervals import MOST_SAMPLES, Int, Intervals
 from ingest.core.labels import Series, default_kind
 from ingest.core.units import OUT_OF_RANGE, is_instant
-from ingest.read.context import EXPECTED, Context
+from ingest.read.context import EXPECTED, FAILED_LABELS, Context
 from ingest.read.format_names import RAW, YCSB
 from ingest.read.formats import SMALL, reader_of, single_events
 from ingest.read.missing import counting_rejected, followed
-from ingest.read.placement import in_their_layer, of_its_part
+from ingest.read.placement import in_their_layer, in_their_outcome, of_its_part
 from ingest.read.sources import Source
 from ingest.read.text import size_of
 
@@ -53,7 +53,7 @@ def read(
         )
     else:
         rows = _unshadowed(_hosts_renamed(reader.rows(source.path, context), context), context)
-    rows = in_their_layer(source, of_its_part(source, followed(source, _addable(rows, source))))
+    rows = in_their_layer(source, in_their_outcome(source, of_its_part(source, followed(source, _addable(rows, source)))))
     if expected := context.options.get(EXPECTED):
         from ingest.read.schedule import with_corrected
 
@@ -67,7 +67,7 @@ def read_many(sources: Sequence[Source]) -> tuple[list[Intervals[Series]], list[
     if (
         many is None
         or len(sources) == 1
-        or any(source.context.options.get(EXPECTED) or source.context.layer for source in sources)
+        or any({EXPECTED, FAILED_LABELS} & source.context.options.keys() or source.context.layer for source in sources)
     ):
         return [], list(sources)
     rows, left = many([(source.path, source.context) for source in sources])

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 
 EXPECTED, RATE, INTENDED = "tailboard.expected_interval_ns", "tailboard.rate", "tailboard.intended_column"
+FAILED_LABELS = "tailboard.failed"  # a line for each label=glob
 TSC_HZ = "tailboard.tsc_hz"
 FORM = "tailboard.form"  # of a source whose tool wrote the same operations in another form, too: the ops in it
-SPANS = "tailboard.spans"  # of a source that names series: of each whether its histograms are native, from when to when it has polls
+SPANS = "tailboard.spans"  # of each series of a source: whether its histograms are native, from when to when it has polls
 SHADOWING = "tailboard.shadowing"  # of a source of polls: such spans of other sources, which are taken for its own
 COARSEST = "tailboard.coarsest"  # of a log that jobs of unlike log_hist_coarseness share: the largest of them
 KEEP_IDLE = "tailboard.keep_idle"

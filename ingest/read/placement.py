@@ -30,13 +30,13 @@ import numpy as np
 from ingest.core.coverage import ANY_TIME, Caveat
 from ingest.core.errors import InputError, UsageError, choices, counted, listed, plural
 from ingest.core.intervals import Intervals
-from ingest.core.labels import LAYERS, OFFSET, Series, in_layer
+from ingest.core.labels import LAYERS, OFFSET, Series, failed_kind, fits, in_layer, succeeded_kind
 from ingest.read import refused, unlogged
 from ingest.read.account import Account
 from ingest.read.archives import Archives
 from ingest.read.archives.pbench import CLIENTS
 from ingest.read.archives.plain import Plain, short_names
-from ingest.read.context import Part
+from ingest.read.context import FAILED_LABELS, Part
 from ingest.read.copies import decodable, in_finer_bins, in_one_form, once_by_content
 from ingest.read.discovery import files_under, leading_out, names_in, root_of, why_closed, why_odd
 from ingest.read.fio.join import Beside, Documents, log_name_of
@@ -521,6 +521,21 @@ def _check_readable(
     several = f"{len(skipped)} files, none of them a latency histogram or log"
     what = several if len(skipped) > 1 else "1 file, and it is no latency histogram or log"
     raise InputError(f"{what}: {commonest}{advice if any(entry.reason.endswith(advice) for entry in skipped) else ''}", names)
+
+
+# Which operations a user says failed (`--failed tag=err*`): their rows are of the kind of those, whatever label says so.
+
+
+def in_their_outcome(source: Source, rows: Iterator[Intervals[Series]]) -> Iterator[Intervals[Series]]:
+    """Yield the rows of a source, those that failed under the kind of failed operations; offsets have no outcome."""
+    told = [line.partition("=")[::2] for line in source.context.options.get(FAILED_LABELS, "").splitlines()]
+
+    def outcome(series: Series) -> Series:
+        if series.kind == OFFSET or not any(fits(str(getattr(series, label)), glob) for label, glob in told):
+            return series
+        return series.replaced(kind=failed_kind(succeeded_kind(series.kind)))
+
+    return (part.relabelled(outcome) for part in rows) if told else rows
 
 
 # The layer that a user says a source was timed at (`--label layer=device`): its rows, and what it lacks, bear it.

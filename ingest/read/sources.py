@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingest.core.coverage import Caveat, KindsRecorded, Missing, labels_of, without_kind
 from ingest.core.errors import InputError, UsageError, listed
-from ingest.core.labels import CLIENT, Series, layer_of
+from ingest.core.labels import ALTERNATIVE, CLIENT, THREAD, Series, layer_of
 from ingest.core.units import MOST_NS
 from ingest.core.values import Value, at_least, one_of
 from ingest.read.account import Account
-from ingest.read.context import EXPECTED, INTENDED, RATE, SPANS, TSC_HZ, Context, TimeZero
+from ingest.read.context import EXPECTED, FAILED_LABELS, INTENDED, RATE, SPANS, TSC_HZ, Context, TimeZero
 from ingest.read.fio.join import Documents
 from ingest.read.format_names import AVERAGED, HIST, RAW
 from ingest.read.text import changed_ns, is_plain, last_line_end
@@ -48,6 +48,7 @@ class ReadOptions(Value):
     same I/Os; `keep_idle` takes samples of idle CPUs, too; `description` gives the columns of files that no reader knows.
     `tsc_hz` is the frequency of a timeline's counter, 0 where its own clock shows it. `growing` logs of single operations are
     still written: they end with their last whole line. `layer` is where all of it was timed, empty as the readers know it.
+    `failed` has globs by label: what has such a label is of operations that failed.
     """
 
     run: str = ""
@@ -68,6 +69,7 @@ class ReadOptions(Value):
     tsc_hz: int = 0
     growing: bool = False
     layer: str = ""
+    failed: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Take whole numbers of NumPy for whole numbers; UsageError for values of other types."""
@@ -85,6 +87,8 @@ class ReadOptions(Value):
             taken["recorded_unit_ns"] = at_least(1, self.recorded_unit_ns, "recorded_unit_ns")
         if self.t0 is not None and not (isinstance(self.t0, str) and self.t0 == "mtime"):
             taken["t0"] = at_least(1 - MOST_NS, self.t0, "t0 ('mtime', or ns since 1970)")
+        if unknown := set(one_of(Mapping, self.failed, "failed", "{'tag': 'err*'}")) - {*THREAD, "op"}:
+            raise UsageError(f"failed takes labels of operations: {', '.join((*THREAD, 'op'))}, not {listed(sorted(unknown))}")
         for host, alias in one_of(Mapping, self.host_alias, "host_alias", ALIAS).items():
             one_of(str, host, "host_alias", ALIAS)
             one_of(str, alias, "host_alias", ALIAS)
@@ -109,6 +113,9 @@ class ReadOptions(Value):
             RATE: self.rate,
             INTENDED: self.intended_column,
             TSC_HZ: str(self.tsc_hz or ""),
+            FAILED_LABELS: "\n".join(
+                f"{label}={glob}" for label, globs in self.failed.items() for glob in globs.split(ALTERNATIVE)
+            ),
         }
         return {name: value for name, value in words.items() if value}
 

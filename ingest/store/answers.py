@@ -15,7 +15,7 @@ from ingest.core.coverage import WIDTHS, RowWidth, WholeRun, in_last_bin, whole_
 from ingest.core.errors import UsageError, counted
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged
-from ingest.core.labels import IN_FLIGHT, LABELS, LAYER, OFFSET, Group, RunLabels, Series
+from ingest.core.labels import IN_FLIGHT, LABELS, LAYER, OFFSET, OUTCOME, Group, RunLabels, Series
 from ingest.core.layout import Layout, common_layout
 from ingest.core.units import format_duration
 from ingest.query.coverage import caveats_asked, widths_asked
@@ -67,9 +67,9 @@ from ingest.store.records import (
 )
 from ingest.store.rollups import cluster_group, host_group, layouts_by
 
-ROLLUP_LABELS = {"run", "host", "op", "kind", LAYER}
+ROLLUP_LABELS = {"run", "host", "op", "kind", LAYER, OUTCOME}
 # Notes in a source's account that concern every number from it.
-SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:", "means:")
+SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:", "means:", "failed:")
 
 
 @dataclass(frozen=True, slots=True)

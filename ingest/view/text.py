@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ingest.core.labels import FAILED
 from ingest.core.units import MS, UNITS_NS, Stamp, number_column, utc, utc_column
 from ingest.query.coverage import LEAST, MOST
 from ingest.query.table import Table
 
-PLAIN = ("count", "rate", "mib_s", "exact", "complete", "cumulative", "percentile", "x", "highlighted", "over")
+PLAIN = ("count", "rate", "mib_s", "exact", "complete", FAILED, "cumulative", "percentile", "x", "highlighted", "over")
+
+INFINITE = "inf"  # the latency of an operation that failed
 
 WORDS = ("verdict",)  # columns of text that are no labels
 
@@ -27,9 +30,14 @@ def _column(name: str, values: Any, stamp: Stamp, unit: str, words: tuple[str, .
         return [str(value) for value in values]
     if name in ("exact", "complete"):
         return ["true" if value else "false" for value in values]
-    if name in PLAIN or name.startswith("below_") or name.endswith("_error") or unit == "ns":
+    if name in PLAIN or name.startswith("below_") or name.endswith("_error"):
         return number_column(values)
-    return number_column(np.asarray(values) / UNITS_NS[unit])
+    latencies = np.asarray(values) if unit == "ns" else np.asarray(values) / UNITS_NS[unit]
+    cells = number_column(latencies)
+    if latencies.dtype.kind == "f" and not name.endswith("hi"):  # an upper bound that is not there is empty
+        for place in np.flatnonzero(np.isposinf(latencies)).tolist():
+            cells[place] = INFINITE
+    return cells
 
 
 def shown_columns(table: Table) -> list[str]:
@@ -57,7 +65,7 @@ def quoted(cell: str) -> str:
 
 
 def ndjson_lines(table: Table, stamp: Stamp = utc, unit: str = "ns") -> Iterator[str]:
-    """Yield each row as a JSON object with the names of the csv; numbers are numbers, empty cells null."""
+    """Yield each row as a JSON object with the names of the csv; empty cells are null, inf is text."""
     from json import dumps  # csv does without
 
     names = shown_columns(table)
@@ -67,7 +75,7 @@ def ndjson_lines(table: Table, stamp: Stamp = utc, unit: str = "ns") -> Iterator
     def shown(name: str, cell: str) -> str:
         plain = name in ("start_ns", "end_ns") and cell.replace(".", "", 1).removeprefix("-").isdigit()
         quotes = name in words or (name in ("start_ns", "end_ns") and not plain)
-        return dumps(cell) if quotes else cell or "null"
+        return dumps(cell) if quotes or cell == INFINITE else cell or "null"
 
     heads = [dumps(_header(name)) for name in names]
     for row in zip(*columns, strict=True):

@@ -37,6 +37,7 @@ above the percentile's rank.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,7 @@ def points(answer: Answer, wanted: Sequence[Percentile]) -> Columns:
     tables: list[dict[str, NDArray[Any]]] = []
     for percentile in wanted:
         values = np.asarray(table.columns[percentile.name], np.float64)
-        known = np.flatnonzero(~np.isnan(values))
+        known = np.flatnonzero(np.isfinite(values))  # no line leads to operations that failed
         text = f"p{percentile.text}"
         label = [text] * len(count) if groups is None else groups
         label = [f"{name} {text}" for name in label] if groups is not None and len(wanted) > 1 else label
@@ -172,6 +173,7 @@ def curve(answer: Answer, most: int = 0) -> Columns:
             beyond = np.maximum(total - cumulative, 1)
             x, bins = total / beyond, part.bins[span]
             kept = _apart(x, most)
+            kept = kept[bins[kept] < part.layout.timed.bins]  # operations that failed are beyond the curve
             columns["label"] += [label] * (len(kept) + 1)
             columns["x"] += [1.0, *x[kept].tolist()]
             columns["v"] += [int(values[span][0]), *values[span][kept].tolist()]
@@ -198,8 +200,12 @@ def cells(answer: Answer, rows: Rows = EIGHTHS, lit: Answer | None = None, colum
 
 
 def cell_columns(heat_map: Cells, answer: Answer) -> Columns:
-    """Return cells as the columns of the spec."""
-    names = group_names(answer)
+    """Return cells as the columns of the spec; those of operations that failed are `over` the map, as what was dropped."""
+    names, failed = group_names(answer), heat_map.failed
+    if failed.any():
+        top = float(heat_map.edges[-1])
+        lower, upper = (np.where(failed, top, edges) for edges in (heat_map.lower, heat_map.upper))
+        heat_map = replace(heat_map, lower=lower, upper=upper, over=np.where(failed, 1, heat_map.over))
     lit = {} if heat_map.lit is None else {"lit": heat_map.lit.tolist()}
     return {
         "t": _milliseconds(heat_map.start_ns).tolist(),

@@ -337,7 +337,13 @@ def answer(runs: Sequence[Held], asked: Asked) -> list[str] | None:
                 bounds = (at // step * step, at // step * step + step) if step else together or one.span
                 parts = groups.setdefault((bounds, grouped(labels, by)), {}).setdefault((one.run.run, labels[AT["kind"]]), {})
                 parts.setdefault(layout, Cell[int]()).add(cell.counts, cell.told)
-    head = ["start", "end", *by, *"count,rate,min,mean,max,exact,complete".split(","), *(f"p{percent}" for percent in PERCENTS)]
+    head = [
+        "start",
+        "end",
+        *by,
+        *"count,rate,min,mean,max,exact,complete,failed".split(","),
+        *(f"p{percent}" for percent in PERCENTS),
+    ]
     lines = [",".join(head)]
     whole = not step and asked.begin is None and asked.end is None
     for (bounds, group), members in sorted(groups.items(), key=lambda item: (item[0][0][0], item[0][1])):
@@ -407,7 +413,7 @@ def step_of(picked: Sequence[Picked], asked: Asked) -> int | None:
 
 
 def cells_of(cell: Cell[Bin], length: int, *, whole: bool) -> list[str]:
-    """Return count, rate, min, mean as a fraction, max, exact, complete and the percentiles.
+    """Return count, rate, min, mean as a fraction, max, exact, complete, failed (none) and the percentiles.
 
     Of bins of one layout a percentile is what the bin of the rank reports. Of several it is the lowest latency up to which so
     many samples surely lie, because their bins end there; in an open bin, which has no end, the lowest up to which they may.
@@ -430,6 +436,7 @@ def cells_of(cell: Cell[Bin], length: int, *, whole: bool) -> list[str]:
         str(high),
         "true" if cell.told and whole else "false",
         "true" if whole else "false",
+        "0",
     ]
     for percent in PERCENTS:
         share = Fraction(percent)

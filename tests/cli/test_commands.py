@@ -37,7 +37,7 @@ def test_percentiles_csv_has_the_columns_of_the_contract() -> None:
         "percentiles", EXAMPLE, "-p", "50,95,99,99.9", "--step", "10s", "--by", "host,op", "--format", "csv", "--below", "1ms,5ms"
     )
     header = done.stdout.splitlines()[0]
-    assert header == "start,end,host,op,count,rate,min,mean,max,exact,complete,p50,p95,p99,p99.9,below_1ms,below_5ms"
+    assert header == "start,end,host,op,count,rate,min,mean,max,exact,complete,failed,p50,p95,p99,p99.9,below_1ms,below_5ms"
     found = rows(done)
     assert sum(int(row["count"]) for row in found) == 59015
     assert [(row["start"], row["host"], row["op"]) for row in found] == sorted(

@@ -27,7 +27,7 @@ def test_csv_has_the_estimates_behind_the_exact_columns() -> None:
     plain, wide = tailboard(*words), tailboard(*words, "--estimate", f"cbt,{AVERAGES}")
     header = wide.stdout.splitlines()[0].split(",")
     assert header == (
-        "start,end,host,count,rate,min,mean,max,exact,complete,p50,p99,"
+        "start,end,host,count,rate,min,mean,max,exact,complete,failed,p50,p99,"
         "mean_cbt,mean_cbt_error,p50_cbt,p50_cbt_error,p99_cbt,p99_cbt_error,"
         "p50_mean_of_percentiles,p50_mean_of_percentiles_error,p99_mean_of_percentiles,p99_mean_of_percentiles_error,"
         "mean_mean_of_means,mean_mean_of_means_error,p50_mean_of_means,p50_mean_of_means_error,p99_mean_of_means,p99_mean_of_means_error"

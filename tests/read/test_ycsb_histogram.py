@@ -34,6 +34,10 @@ def printed(values: dict[str, list[int]], buckets: int = 1000, runtime: str = "8
 LATENCIES = st.lists(st.integers(0, 60_000) | st.sampled_from([999, 1000, 39_999, 40_000]), min_size=1, max_size=30)
 
 
+def kind_of(op: str) -> str:
+    return {"Intended-READ": "response", "READ-FAILED": "service.failed"}.get(op, "service")
+
+
 @settings(max_examples=figure(20, 60, 500), deadline=None)
 @given(st.dictionaries(st.sampled_from(["READ", "UPDATE", "Intended-READ", "READ-FAILED"]), LATENCIES, min_size=1))
 def test_counts_are_those_of_whole_milliseconds(tmp_path_factory: pytest.TempPathFactory, values: dict[str, list[int]]) -> None:
@@ -41,7 +45,7 @@ def test_counts_are_those_of_whole_milliseconds(tmp_path_factory: pytest.TempPat
     found, account = rows(written(path, printed(values, buckets=40)))
     told = {(series.op, series.kind): (start, end, bins) for series, start, end, bins, _ in found}
     assert told == {
-        (op.lower().removeprefix("intended-"), "response" if op.startswith("Int") else "service"): (
+        (op.lower().removeprefix("intended-").removesuffix("-failed"), kind_of(op)): (
             WRITTEN - 80 * MS,
             WRITTEN,
             dict(Counter(min((latency // 1000 + 1) * MS - 1, 40 * MS) for latency in latencies)),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,8 +33,17 @@ Labels = tuple[tuple[str, str], ...]
 
 STALL, SLOW_MEMBER, THROTTLED, EPISODE, STEP, DRIFT = "stall", "slow member", "throttled", "episode", "step", "drift"
 RHYTHM, MODES, IMBALANCE, OMISSION, EDGE = "rhythm", "modes", "imbalance", "omission", "edge"
-KINDS = (STALL, SLOW_MEMBER, THROTTLED, EPISODE, STEP, DRIFT, RHYTHM, MODES, IMBALANCE, OMISSION, EDGE)
+FAILURES = "failures"
+KINDS = (STALL, SLOW_MEMBER, THROTTLED, EPISODE, STEP, DRIFT, RHYTHM, MODES, IMBALANCE, OMISSION, EDGE, FAILURES)
 MEMBER = ("host", "volume", "job", "process")  # what tells the members of a layer apart
+
+
+class Outcomes(NamedTuple):
+    """How many operations failed, of how many, by group and window (both G x T); groups may be there that only failed."""
+
+    groups: tuple[Labels, ...]
+    failed: Int
+    every: Int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +57,8 @@ class Ground:
     its windows at or below their median p99, merged. `rows` are the windows themselves, `group_of` and `window_of` say where
     each row of it belongs. `warnings` are those of the answer that it was made of,
     `missing` are the samples that it lacks, `lacks` says so; `partly` that this is more than what came after the last row of a
-    log. `covered_ns` is from when to when it has data. `finer` is the same run in the same windows by volume, job and tag,
+    log. `covered_ns` is from when to when it has data. `outcomes` are there where operations failed: all else is about those that
+    did not. `finer` is the same run in the same windows by volume, job and tag,
     too, where these vary.
     """
 
@@ -76,6 +86,7 @@ class Ground:
     partly: bool = False
     covered_ns: tuple[int, int] = (-(1 << 62), 1 << 62)
     finer: Ground | None = None
+    outcomes: Outcomes | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -359,6 +370,9 @@ def ground_of(answer: Answer) -> Ground:
     (rows,) = together.parts()
     low, high = int(rows.start_ns.min()), int(rows.end_ns.max())
     start = np.arange(low, high, step)
+    outcomes, rows = _outcomes_of(rows, answer.by, start, step), rows.succeeded()
+    if not len(rows):
+        raise NoGroundError("all operations failed")
     keys = sorted({rows.table[code] for code in distinct(rows.series).tolist()})
     code_of = {key: code for code, key in enumerate(keys)}
     group = np.array([code_of.get(key, -1) for key in rows.table], np.int64)[rows.series]
@@ -394,7 +408,19 @@ def ground_of(answer: Answer) -> Ground:
         missing=tuple(lack.entry for lack in answer.missing),
         partly=any(lack.entry.span[0] < high - step for lack in answer.missing),
         covered_ns=(first, last),
+        outcomes=outcomes,
     )
+
+
+def _outcomes_of(rows: Intervals[Group], by: Sequence[str], start_ns: Int, step_ns: int) -> Outcomes | None:
+    """Return how many operations failed by group and window, None where none did."""
+    if not rows.failures.any():
+        return None
+    cells = rows.series, (rows.start_ns - start_ns[0]) // step_ns
+    failed, every = np.zeros((2, len(rows.table), len(start_ns)), np.int64)
+    np.add.at(failed, cells, rows.failures)
+    np.add.at(every, cells, rows.samples)
+    return Outcomes(tuple(tuple(zip(by, key, strict=True)) for key in rows.table), failed, every)
 
 
 def _figures(rows: Intervals[Group]) -> tuple[Float, Float, Float, Float, Float]:

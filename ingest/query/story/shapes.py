@@ -23,6 +23,7 @@ from ingest.core.quantiles import Ranked, parse_percentiles
 from ingest.query.story.ground import (
     DRIFT,
     EPISODE,
+    FAILURES,
     IMBALANCE,
     MODES,
     OMISSION,
@@ -913,6 +914,69 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
             "kept": beat.kept,
         },
     )
+
+
+# Failures: when, and of whom, more operations failed than otherwise.
+#
+# A scan over all stretches of windows and all members: the one whose share of failures differs most from that of all the rest, by
+# likelihood, is told; then the next in what time is left. What is nowhere more than elsewhere is said of the whole run.
+
+
+MOST_TOLD, LEAST_SCORE, LEAST_MORE, SCANNED = 3, 12.0, 2.0, 180  # SCANNED: stretches begin and end at so many places at most
+
+
+def failures(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
+    """Return a claim of each stretch in which operations failed; it explains no window's excess."""
+    told = ground.outcomes
+    if told is None:
+        return []
+    members: dict[Labels, Bool] = {(): np.ones(len(told.groups), np.bool_)}
+    for who in sorted({who for labels in told.groups for who in (*((label,) for label in labels), labels)}):
+        members.setdefault(who, np.array([set(who) <= set(labels) for labels in told.groups]))
+    left, claims = np.ones(len(ground.start_ns), np.bool_), list[Claim]()
+    while len(claims) < MOST_TOLD and told.failed[:, left].any():
+        failed, every = (np.where(left, counts, 0) for counts in (told.failed, told.every))
+        total = int(failed.sum()), int(every.sum())
+        scored = [(*_stretch(failed[own].sum(axis=0), every[own].sum(axis=0), total), who) for who, own in members.items()]
+        score, first, last, who = max(scored, key=lambda found: (round(found[0], 6), -len(found[-1])))
+        if score - math.log(len(members)) < LEAST_SCORE:
+            if claims:
+                break
+            first, last, who = 0, len(left) - 1, ()
+        part = np.zeros(len(left), np.bool_)
+        part[first : last + 1] = left[first : last + 1]
+        inside = [int(counts[members[who]][:, part].sum()) for counts in (failed, every)]
+        rest = [of_all - own for of_all, own in zip(total, inside, strict=True)]
+        details = {
+            "failed": inside[0],
+            "of": inside[1],
+            "rest": rest[0] / rest[1] if rest[1] else None,
+            "whole": bool(part.all()),
+        }
+        no_cells = ground.cells((), slice(None))
+        claims.append(Claim(FAILURES, who, *ground.span(first, last), cells=no_cells, samples=inside[1], details=details))
+        left &= ~part
+    return claims
+
+
+def _stretch(failed: Int, every: Int, total: tuple[int, int]) -> tuple[float, int, int]:
+    """Return the stretch of windows whose share of failures is most unlike that of the rest: its score, first and last window.
+
+    `total` are the failures and operations of all members. The score is the log of the ratio of likelihoods.
+    """
+    wide = -(-len(failed) // SCANNED)
+    sums = [np.append(0, np.cumsum(np.add.reduceat(counts, np.arange(0, len(counts), wide)))) for counts in (failed, every)]
+    inside, of = (np.triu(each[1:] - each[:-1, None]).astype(np.float64) for each in sums)
+    outside, of_rest = total[0] - inside, total[1] - of
+    with np.errstate(all="ignore"):
+        expected = total[0] * of / total[1]
+        score = inside * np.log(inside / expected) + np.where(outside > 0, outside * np.log(outside / (total[0] - expected)), 0.0)
+        more = (inside / of >= LEAST_MORE * outside / of_rest) | (of_rest <= 0)
+    score = np.where((inside > expected) & more & np.isfinite(score), score, 0.0)
+    first, last = np.unravel_index(int(score.argmax()), score.shape)
+    low, high = int(first) * wide, min((int(last) + 1) * wide, len(failed))
+    bad = np.flatnonzero(failed[low:high])
+    return float(score[first, last]), low + int(bad[0]) if len(bad) else low, low + int(bad[-1]) if len(bad) else high - 1
 
 
 # Omission: the load generator was behind its schedule, as the warning on coordinated omission says of what was read.

@@ -28,6 +28,7 @@ from ingest.query.story.ground import (
     DRIFT,
     EDGE,
     EPISODE,
+    FAILURES,
     HOST,
     IMBALANCE,
     MEMBERS,
@@ -54,7 +55,7 @@ from ingest.query.story.ground import (
     with_finer,
 )
 from ingest.query.story.segments import changes
-from ingest.query.story.shapes import beside_peers, modes, of_the_tail, omissions, rhythms, stalls
+from ingest.query.story.shapes import beside_peers, failures, modes, of_the_tail, omissions, rhythms, stalls
 from ingest.query.story.steady import steady_of
 from ingest.query.story.stored import WHOLE, is_whole
 from ingest.query.story.words import NOTHING, OF_THE_REST, reference_sentence, words_of
@@ -149,9 +150,10 @@ def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
 
 
 # Who is given the excess of a window that several claims explain: what is short and certain first, what lasts all the run last.
-PRECEDENCE = (STALL, RHYTHM, EPISODE, THROTTLED, SLOW_MEMBER, STEP, DRIFT, MODES, IMBALANCE, OMISSION, EDGE)
+PRECEDENCE = (STALL, RHYTHM, EPISODE, THROTTLED, SLOW_MEMBER, STEP, DRIFT, MODES, IMBALANCE, OMISSION, EDGE, FAILURES)
 BY_PEERS = (THROTTLED, SLOW_MEMBER)
-WITHOUT_EXCESS = (IMBALANCE, OMISSION, MODES, STEP, DRIFT)  # facts of the run, whoever is given its excess: no event makes them
+# Facts of the run, whoever is given its excess: no event makes them.
+WITHOUT_EXCESS = (FAILURES, IMBALANCE, OMISSION, MODES, STEP, DRIFT)
 # What a kind explains wherever it is about the same member, whole runs through.
 EXPLAINED = {THROTTLED: (SLOW_MEMBER, MODES), SLOW_MEMBER: (MODES,)}
 KEPT = 0.5
@@ -178,7 +180,15 @@ def of_parts(detect: Detector) -> Detector:
     return detected
 
 
-DETECTORS: tuple[Detector, ...] = (of_parts(stalls), of_parts(rhythms), modes, of_parts(changes), beside_peers, omissions)
+DETECTORS: tuple[Detector, ...] = (
+    of_parts(stalls),
+    of_parts(rhythms),
+    modes,
+    of_parts(changes),
+    beside_peers,
+    omissions,
+    failures,
+)
 
 
 class Allotted(NamedTuple):
@@ -235,7 +245,7 @@ def story_of_overview(origin: Origin, run: Overview, question: Question, source:
 
     They do not where the run has one host, and its threads are so many that the report holds no bins of them.
     """
-    answer: Answer | None = _of_default_kind(run.every_host or run.fine)
+    answer: Answer | None = None if run.failing else _of_default_kind(run.every_host or run.fine)
     for label in MEMBERS[1:]:
         if answer is None or label in run.extra or len(members_of(answer)) > 1:
             break
@@ -279,7 +289,9 @@ def story_of(ground: Ground, source: str = "", question: Question = WHOLE, detec
     total = float(excess.sum())
     missing = sum(each.claim.missing for each in shares)
     findings = [_finding(each, ground, total, missing, source) for each in shares]
-    findings.sort(key=lambda found: (-max(found.share, found.missing_share), found.start_ns, found.kind, found.who))
+    findings.sort(
+        key=lambda found: (found.kind != FAILURES, -max(found.share, found.missing_share), found.start_ns, found.kind, found.who)
+    )
     explained = sum(found.share for found in findings)
     steady = None if question.in_part or question.where.keys() - {"run"} else steady_of(ground)
     runs = question.begin.runs if isinstance(question.begin, Settled) else ()
@@ -310,8 +322,8 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
             hosts = [{member(ground.groups[code]) for code in groups} for groups in (mine, others)]
             of_all = {label for label, _ in other.who} <= {OP} and len(ground.by_member()) > 1
             return hosts[0] <= hosts[1] and not of_all and of_the_tail(ground, mine)
-        if claim.kind == STALL and claim.value_ns is None and other.kind in (EPISODE, EDGE, STEP):
-            # Where a member does less for long, or takes longer in a closed loop, some windows are dark by chance.
+        if claim.kind == STALL and claim.value_ns is None and other.kind in (EPISODE, EDGE, STEP, FAILURES):
+            # Where a member does less for long, fails, or takes longer in a closed loop, some windows are dark by chance.
             both = min(other.end_ns, claim.end_ns) - max(other.start_ns, claim.start_ns)
             return mine <= others and 2 * both >= claim.end_ns - claim.start_ns
         if claim.kind == MODES and not claim.details["changes"] and other.kind == MODES:

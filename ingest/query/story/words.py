@@ -18,6 +18,7 @@ from ingest.query.story.ground import (
     DRIFT,
     EDGE,
     EPISODE,
+    FAILURES,
     HOST,
     IMBALANCE,
     MODES,
@@ -282,6 +283,17 @@ def _modes(claim: Claim, ground: Ground, details: Details) -> str:
     return f"{gathers} Until {at} {before} were above {valley}, from there on it was {after}."
 
 
+def _failures(claim: Claim, ground: Ground, details: Details) -> str:
+    who = dict(claim.who)
+    op = who.pop(OP, "")
+    whom = f" on {name_of(tuple(who.items()), ground)}" if who else ""
+    share, rest = (f"{figure(PERCENT * each, 2)} %" for each in (details["failed"] / details["of"], details["rest"] or 0.0))
+    of_rest = f"; of all others {rest}" if details["rest"] is not None else ""
+    when = "throughout" if details["whole"] else range_words(claim, ground)
+    what = f"{share} of {f'{op} ' if op else ''}operations{whom} failed {when}"
+    return f"{what} ({details['failed']:,} of {details['of']:,}{of_rest})."
+
+
 # Of each kind what makes its sentence, and what it is consistent with.
 WORDS: dict[str, tuple[Callable[[Claim, Ground, Details], str], str]] = {
     STALL: (_stall, "a device, network path or process that stopped answering, and then answered what was waiting"),
@@ -296,6 +308,7 @@ WORDS: dict[str, tuple[Callable[[Claim, Ground, Details], str], str]] = {
     RHYTHM: (_rhythm, "a job that runs on a timer: flushes, checkpoints, garbage collection, scrubbing"),
     MODES: (_modes, "two paths through the system, such as cache hits and misses"),
     IMBALANCE: (_imbalance, "an uneven spread of data or clients"),
+    FAILURES: (_failures, "a server that refused, gave up or was not there, or a limit of time that was passed"),
     OMISSION: (_omission, "a closed loop that waits for slow answers; its service times hide the waiting"),
     EDGE: (_edge, "ramp-up, caches that are still cold, or threads that end one after the other"),
 }

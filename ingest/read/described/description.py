@@ -7,8 +7,11 @@ Files of any tool, described by a few lines of YAML: `--input-format events.yml`
     unit: {time: ms, latency: us}       # or one for all; by default the ending of a column's name (_ns, _us, _ms, _s)
     labels: {op: type, host: node}      # labels of the series and their columns; "=read" is the text itself
     weight: count                       # how many operations a line stands for
+    failed: {success: false}            # which operations failed: any of these columns is so
+    where: {metric: http_req_duration}  # lines to take: all of these columns are so
 
 Columns are named as in the file's first line (or as NDJSON's keys), or by number from 1. `unit: {time: iso}` is for ISO 8601.
+What a column is like is a glob, several of them, or `"!2*"` for all that are unlike it; large and small letters are the same.
 Further lines: `kind` (service), `delimiter` (a comma; `whitespace` for any run of blanks and tabs), `blanks` (with it: the
 column whose text may hold blanks), `header: false` for a first line that is data already.
 
@@ -41,6 +44,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation, localcontext
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -54,7 +58,8 @@ from ingest.read.described.table import WHITESPACE
 from ingest.read.discovery import check_is_file
 
 TIMES = ("time", "start", "end", "latency")
-OPERATION_KEYS = (*TIMES, "unit", "labels", "weight", "kind", "delimiter", "blanks", "header")
+CONDITIONS = ("failed", "where")
+OPERATION_KEYS = (*TIMES, "unit", "labels", "weight", *CONDITIONS, "kind", "delimiter", "blanks", "header")
 OPERATION_UNITS = ("ns", "us", "ms", "s")
 ISO = "iso"
 LARGEST = 1 << 16
@@ -62,12 +67,15 @@ DESCRIBABLE = tuple(name for name in LABELS if name not in ("run", "kind"))
 ENDINGS = (".yml", ".yaml")
 
 
+Globs = tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Columns:
     """The columns of one file: all names in order, and by role the column and its unit in ns (0: ISO 8601).
 
-    There are no names where lines are JSON objects. `blanks` is the place of the column whose text may hold blanks, in tables
-    that blanks part.
+    There are no names where lines are JSON objects. `labels` hold the columns of conditions, too, by their own names. `blanks` is
+    the place of the column whose text may hold blanks, in tables that blanks part.
     """
 
     names: tuple[str, ...]
@@ -84,6 +92,7 @@ class Description:
     """Which columns of a file hold what. `units` are ns by role, 0 for ISO 8601 text; without one the name's ending decides.
 
     `columns` name the column of each role (time or end, start, latency, weight); `labels` that of each label, `fixed` its text.
+    `failed` and `where` hold globs by column: which operations failed, and which lines are taken.
     """
 
     path: str
@@ -95,13 +104,16 @@ class Description:
     delimiter: str = ","
     header: bool = True
     blanks: str = ""
+    failed: Mapping[str, Globs] = field(default_factory=dict)
+    where: Mapping[str, Globs] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
         """Return all that numbers depend on, as text that is the same for the same description."""
         parts = (self.columns, self.units, self.labels, self.fixed)
         pairs = [sorted(part.items()) for part in parts]
-        more = (self.blanks,) if self.blanks else ()
+        told = (self.failed, self.where) if self.failed or self.where else ()
+        more = (self.blanks, *told) if self.blanks or told else ()
         return repr((*pairs, self.kind, self.delimiter, self.header, *more))
 
 
@@ -145,7 +157,20 @@ def column_description(path: str, entries: Any) -> Description:
     header, kind = entries.get("header", True), kind_in(entries, entries.get("labels", {}))
     check(isinstance(header, bool), "header is true or false")
     units = _units(entries.get("unit"), columns)
-    return Description(path, columns, units, labels, fixed, kind, delimiter, header, blanks)
+    told = (_conditions(name, entries.get(name, {})) for name in CONDITIONS)
+    return Description(path, columns, units, labels, fixed, kind, delimiter, header, blanks, *told)
+
+
+def _conditions(name: str, pairs: Any) -> dict[str, Globs]:
+    """Return the globs of each column that `failed` or `where` names."""
+    check(isinstance(pairs, dict), f"{name} takes pairs of columns and what they are like, such as {{success: false}}")
+    several = {column: globs if isinstance(globs, list) else [globs] for column, globs in pairs.items()}
+    return {column_name(name, column): tuple(str(glob).lower() for glob in globs) for column, globs in several.items()}
+
+
+def is_like(text: str, globs: Globs) -> bool:
+    """Return whether the text of a column is like one of some globs, which are in small letters; `!glob` is what is unlike it."""
+    return any(fnmatchcase(text.lower(), glob.removeprefix("!")) != glob.startswith("!") for glob in globs)
 
 
 def check(good: bool, wrong: str) -> None:  # noqa: FBT001

@@ -25,11 +25,11 @@ import orjson
 from ingest.core.errors import InputError
 from ingest.core.events import Events
 from ingest.core.intervals import Int
-from ingest.core.labels import Series
+from ingest.core.labels import Series, failed_kind
 from ingest.core.units import MOST_NS, UNITS_NS
 from ingest.read.account import Account
 from ingest.read.context import NOT_REAL, NOT_RELATIVE, YEAR_NS, Context, TimeZero
-from ingest.read.described.description import Columns, Description
+from ingest.read.described.description import Columns, Description, is_like
 from ingest.read.described.table import (
     DECIMAL,
     FLOAT,
@@ -58,6 +58,7 @@ from ingest.read.sources import Around, Source
 from ingest.read.text import LONGEST_LINE, NULS, TABLE_ENDINGS, decimal_of, head, name_without, whole_blocks
 
 NO_NUMBER = "a time, latency or weight is no number, or is missing"
+NOT_WANTED = "lines that the description does not take (where)"
 TOO_HEAVY = "a weight of 0 or less, or so large that weight times latency passes 2^60 ns"
 DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 ENDING = re.compile(r"_(?P<unit>[^_()]*)$|\((?P<inside>[^()]*)\)$")
@@ -74,10 +75,11 @@ def columns_of(path: Path, context: Context, description: Description) -> Column
     first, second = lines[at : at + 2]
     if not first.strip():
         raise InputError("holds no line in its beginning", path)
-    roles = dict(description.columns)
+    roles, conditions = dict(description.columns), (*description.failed, *description.where)
     if first.lstrip()[:1] == b"{":
         _check_once([*roles.values(), *description.labels.values()], path)
-        return Columns((), 0, roles, _units(roles, context, description, path), dict(description.labels), {})
+        labels = {**description.labels, **{name: name for name in conditions}}
+        return Columns((), 0, roles, _units(roles, context, description, path), labels, {})
     cells = _cells(first, description, path)
     if not description.header and not description.blanks:
         numbers = [int(name) for name in (*roles.values(), *description.labels.values()) if name.isdigit()]
@@ -100,6 +102,7 @@ def columns_of(path: Path, context: Context, description: Description) -> Column
     roles = {role: place(role, name) for role, name in roles.items()}
     labels = {label: place(label, name) for label, name in description.labels.items()}
     _check_once([*roles.values(), *labels.values()], path)
+    labels |= {name: place("failed and where", name) for name in conditions}
     blanks = names.index(free) if description.blanks and (free := place("blanks", description.blanks)) else None
     if blanks is not None and names[blanks] in roles.values():
         raise InputError(f"column {names[blanks]!r} holds numbers and cannot hold blanks", path, 1)
@@ -169,10 +172,13 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     pa = arrow(path)
     columns = columns_of(path, context, description)
 
-    def series_of(labels: Mapping[str, str]) -> Series:
-        given = {**description.fixed, **labels}
+    def series_of(labels: Mapping[str, str]) -> Series | None:
+        if not all(is_like(labels[name], globs) for name, globs in description.where.items()):
+            return None
+        given = {**description.fixed, **{name: labels[name] for name in description.labels}}
         texts = {name: text.lower() if name == "op" else text for name, text in given.items() if text}
-        return context.series.replaced(**texts, kind=description.kind)
+        failed = any(is_like(labels[name], globs) for name, globs in description.failed.items())
+        return context.series.replaced(**texts, kind=failed_kind(description.kind) if failed else description.kind)
 
     series = SeriesTable(series_of)
     if not columns.names:  # NDJSON
@@ -183,6 +189,10 @@ def read(path: Path, context: Context) -> Iterator[Events]:
         chunks = tables(path, Lines(_form(columns, description), context.account, skipped=columns.skipped), context.upto)
     real: bool | None = None  # whether stamps are real times: not known before the first rows
     for table, lines in chunks:
+        codes = series.codes({label: table.column(name) for label, name in columns.labels.items()}, len(table))
+        if len(wanted := np.flatnonzero(codes != -1)) < len(table):
+            context.account.skip(NOT_WANTED, len(table) - len(wanted))
+            table, lines, codes = table.take(wanted), lines[wanted], codes[wanted]  # noqa: PLW2901
         sure = np.ones(len(table), np.bool_)
         by_role: dict[str, Int] = {}
         for role, name in columns.roles.items():
@@ -192,7 +202,6 @@ def read(path: Path, context: Context) -> Iterator[Events]:
         end = by_role["end"] if "end" in by_role else by_role["start"] + latency
         weight = by_role.get("weight")
         heavy = np.zeros_like(sure) if weight is None else (weight < 1) | (weight > MOST_WEIGHED // np.maximum(latency, 1))
-        codes = series.codes({label: table.column(name) for label, name in columns.labels.items()}, len(table))
         faults: list[tuple[str, Any]] = [
             (NO_NUMBER, ~sure),
             ("it ended before it began", latency < 0),

@@ -378,7 +378,8 @@ class Job(NamedTuple):
     """One entry of `jobs` or `client_stats`: its options (globals included) and summaries by (op, kind).
 
     `runtime_ms` is how long it ran: its longest direction, or both of them where what was written was then read and verified
-    (`_course`). `elapsed_s` is how long the whole run took, rounded up, 0 where that is not printed (--client).
+    (`_course`). `elapsed_s` is how long the whole run took, rounded up, 0 where that is not printed (--client). `errors` is how
+    many I/Os failed, which fio counts with continue_on_error.
     """
 
     name: str
@@ -389,6 +390,7 @@ class Job(NamedTuple):
     start_ms: int | None
     summaries: Mapping[tuple[str, str], Summary]
     elapsed_s: int = 0
+    errors: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -574,7 +576,7 @@ def _job(entry: dict[str, Any], common: dict[str, str], place: str) -> Job:
     start = entry.get("job_start")
     name, host, group = str(entry.get("jobname", "")), str(entry.get("hostname", "")), int(entry.get("groupid", 0))
     start_ms, elapsed_s = _whole(start) if start else None, _whole(entry.get("elapsed", 0))
-    return Job(name, group, host, options, runtime, start_ms, summaries, elapsed_s)
+    return Job(name, group, host, options, runtime, start_ms, summaries, elapsed_s, _whole(entry.get("total_err", 0)))
 
 
 def _course(runtimes: Mapping[str, int], job_runtime: int, options: Mapping[str, str]) -> tuple[int, dict[str, tuple[int, int]]]:

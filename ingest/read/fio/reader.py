@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, counted
 from ingest.core.labels import OPS, Series, mean_kind
 from ingest.core.layout import NO_BINS
 from ingest.read.context import Context, TimeZero
@@ -25,6 +25,7 @@ from ingest.read.text import TABLE_ENDINGS, blocks, head, name_without
 
 if TYPE_CHECKING:
     from ingest.read.context import Job
+    from ingest.read.fio import json_output
     from ingest.read.fio.averaged_log import Averaged
 
 
@@ -134,8 +135,17 @@ def _joined(path: Path, name: LogName, around: Around, kind: str) -> Context:
         context = replace(context, version=version)
     if joined is not None:
         jobs = ", ".join(f"{number + 1} ({joined.jobs[number].name})" for number in joined.own)
+        _note_errors(context, (joined.jobs[number] for number in joined.own))
         around.why("fio JSON", f"{joined.beside.path.name} job {jobs}" if jobs else joined.beside.path.name, joined.origin)
     return context
+
+
+def _note_errors(context: Context, jobs: Iterable[json_output.Job]) -> None:
+    """Note how many I/Os of jobs failed: fio says their number alone, and its logs hold none of them."""
+    for job in jobs:
+        if job.errors:
+            number = counted(job.errors, "I/O")
+            context.account.note(f"failed: fio counts {number} of {job.name} that failed, not when: they are in no percentile")
 
 
 def _restarted(path: Path, context: Context, *, unix: bool) -> Context:
@@ -163,6 +173,8 @@ def locate_json(path: Path, around: Around) -> Source:
     process = "" if name else name_without(path, SUMMARY_ENDINGS)
     context = around.context(path, host=name.host if name else "", volume=name.volume if name else "", process=process)
     zero = around.zero(path, document.zero_of(document.jobs[:1]), lambda: max(job.runtime_ms for job in document.jobs) * MS)
+    for run in runs:
+        _note_errors(context, run.document.jobs)
     logs = tuple(sorted({log for some in described.values() for log in some}))
     others = tuple((run.first, run.last) for run in documents.of_file[path] if run.first not in described)
     context = replace(context, zero=zero, version=document.version, siblings=logs, described=described, left_out=others)

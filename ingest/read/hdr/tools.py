@@ -32,6 +32,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from ingest.core.errors import shown
+from ingest.core.labels import failed_kind
 from ingest.core.units import UNITS_NS
 from ingest.read.hdr.clock import (
     BY_END,
@@ -100,7 +101,7 @@ def looks_like_operations(start: bytes) -> bool:
 
 
 NS, US, MS = UNITS_NS["ns"], UNITS_NS["us"], UNITS_NS["ms"]
-INTENDED = "intended-"
+INTENDED, FAILED_OP = "intended-", "-failed"
 TIMED = re.compile(r"^(?P<op>.+)-(?P<kind>st|rt|wt)$", re.IGNORECASE)
 SCYLLAS = re.compile(r"^(?P<kind>raw|co-fixed)(?:-(?P<op>read|write))?$", re.IGNORECASE)
 SCYLLA_KINDS = {"raw": "service", "co-fixed": "response"}
@@ -221,7 +222,8 @@ def _by_comment(line: str) -> Origin | None:
     if match := YCSB.match(line):
         op = match["op"].lower()
         kind = "response" if op.startswith(INTENDED) else "service"
-        return Origin("YCSB", US, op.removeprefix(INTENDED), kind, in_two_forms=bool(match["form"]))
+        kind = failed_kind(kind) if op.endswith(FAILED_OP) else kind
+        return Origin("YCSB", US, op.removeprefix(INTENDED).removesuffix(FAILED_OP), kind, in_two_forms=bool(match["form"]))
     if DATE.match(line.encode()):
         return ASBENCH
     if match := UNITS.match(line):

@@ -42,7 +42,7 @@ from ingest.core.coverage import AGAIN as COPY_AGAIN
 from ingest.core.coverage import Caveat, Missing, labels_of
 from ingest.core.errors import InputError, listed
 from ingest.core.events import Events
-from ingest.core.labels import Series
+from ingest.core.labels import Series, failed_kind
 from ingest.core.units import UNITS_NS
 from ingest.read.context import FORM, Context, TimeZero
 from ingest.read.described.description import NDJSON, HistogramDescription
@@ -58,7 +58,7 @@ from ingest.read.text import TABLE_ENDINGS, blocks, changed_ns, head, name_witho
 
 MS = UNITS_NS["ms"]
 LINE = re.compile(r"^\[([A-Za-z][\w-]*)\], (>?[0-9]{1,6}|Operations|Return=[\w-]+|RunTime\(ms\)), ([0-9]{1,18})(\.[0-9]+)?$")
-INTENDED = "intended-"
+INTENDED, FAILED_OP = "intended-", "-failed"  # of READ-FAILED: its status was none of success
 TWO_FORMS = re.compile(r"(?:Raw|Bucket|Hdr)(?=Intended-|[A-Z])")  # of measurementtype=hdrhistogram+raw, hdrhistogram+histogram
 NAMES = re.compile(rb"^(?:((?:Raw|Bucket)[A-Z][\w-]*) latency raw data:|\[((?:Raw|Bucket)[A-Z][\w-]*)\], 0, )", re.MULTILINE)
 FINE = ("Return=0", "Return=OK")
@@ -133,7 +133,9 @@ def _add(ops: dict[str, _Op], times: tuple[int, int], context: Context, held: Po
 
 def _series(base: Series, name: str) -> Series:
     op = TWO_FORMS.sub("", name, count=1).lower() if TWO_FORMS.match(name) else name.lower()
-    return base.replaced(op=op.removeprefix(INTENDED), kind="response" if op.startswith(INTENDED) else "service")
+    kind = "response" if op.startswith(INTENDED) else "service"
+    kind = failed_kind(kind) if op.endswith(FAILED_OP) else kind
+    return base.replaced(op=op.removeprefix(INTENDED).removesuffix(FAILED_OP), kind=kind)
 
 
 def in_two_forms(path: Path, context: Context) -> Context:

@@ -84,8 +84,9 @@ def rule_id(prefix: str, space: str, name: str) -> str:
 def reasons_against(objective: Objective) -> tuple[str, ...]:
     """Return why rollups do not answer an objective exactly; nothing where they do."""
     reasons, promise = [], objective.promise
-    if isinstance(promise, Rate):
-        reasons.append("a rule compares percentiles of rollups, and this is a rate")
+    if isinstance(promise, Rate) or promise.most_failed:
+        what = "a rate" if isinstance(promise, Rate) else "a share of operations that failed"
+        reasons.append(f"a rule compares percentiles of rollups, and this is {what}")
     elif _number(promise) is None:
         stored = ", ".join(text for text, _ in _stored())
         reasons.append(f"rollups hold the percentiles {stored}, not {promise.percentile.text}")

@@ -94,6 +94,8 @@ def change_text(table: Table, row: int) -> str:
         ("at least " if columns[f"{side}_censored"][row] else "") + spaced(latency(float(columns[side][row])))
         for side in ("baseline", "run")
     ]
+    if np.isinf([float(columns[side][row]) for side in ("baseline", "run")]).any():
+        return f"{what} went from {sides[0]} to {sides[1]}"
     bounds = bounds_text(float(columns["lo"][row]), float(columns["hi"][row])) or "not known"
     return f"{what} went from {sides[0]} to {sides[1]}, {ratio_text(float(columns['ratio'][row])) or '?'} times (95 %: {bounds})"
 
@@ -180,6 +182,8 @@ def bounds_text(low: float, high: float) -> str:
 
 def ratio_text(ratio: float) -> str:
     """Return a ratio to three decimals, or to two from 10 on; empty if it is not known."""
+    if np.isinf(ratio):
+        return "any"  # a percentile of operations that failed against one of others
     return "" if np.isnan(ratio) else f"{ratio:.3f}" if ratio < LARGE else f"{ratio:,.2f}"
 
 

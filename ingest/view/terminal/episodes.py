@@ -9,7 +9,8 @@ import numpy as np
 from rich.console import Console
 
 from ingest.core.errors import counted, listed
-from ingest.core.objective import Rate, per_second
+from ingest.core.layout import LAST_NS
+from ingest.core.objective import Latency, Rate, per_second
 from ingest.core.units import UNITS_NS, Stamp, format_duration, latency
 from ingest.objectives.check import Checked
 from ingest.objectives.objectives import ELAPSED, budgets, burnt, group_name, left_out, looked_at, promise, stamp_of
@@ -39,6 +40,7 @@ def episode_rows(verdicts: Sequence[Verdict], base: str, unit: str = "ns") -> Ta
     episodes = [each for each, _ in rows]
     cells = [{"run": episode.run, **dict(episode.labels)} for episode in episodes]
     peaks = np.array([np.nan if episode.peak_ns is None else episode.peak_ns for episode in episodes], np.float64)
+    peaks[peaks >= LAST_NS] = np.inf  # of operations that failed
     columns = {
         "objective": [episode.objective for episode in episodes],
         **{name: [row.get(name, "") for row in cells] for name in labels},
@@ -73,6 +75,8 @@ def notes(checked: Checked) -> list[str]:
     sentences = [f"{name}: not judged{f' in {listed(runs)}' if runs else ''}: {reason}" for (name, reason), runs in left.items()]
     thin: dict[str, list[Episode]] = {}
     for each in (each for verdict in checked.verdicts for each in verdict.episodes if each.thin):
+        if isinstance(each.promise, Latency) and each.promise.most_failed:
+            continue  # a share of few operations is a share
         thin.setdefault(each.objective, []).append(each)
     for name, episodes in thin.items():
         few, windows = sum(each.thin for each in episodes), sum(each.windows for each in episodes)

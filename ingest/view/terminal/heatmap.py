@@ -74,9 +74,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Samples by latency row (lowest first, what was dropped last) and column; `lit` are the highlighted among them.
+    """Samples by latency row (lowest first, then what was dropped, then what failed) and column; `lit` are the highlighted.
 
-    `edges` in ns are one more than rows, `starts` of the columns in ns; `over` says that the last row is what was dropped.
+    `edges` in ns are one more than rows, inf around what failed, `starts` of the columns in ns; `over` says that the row behind
+    the shown ones is what was dropped.
     """
 
     counts: NDArray[np.float64]
@@ -121,6 +122,9 @@ def grid_of(heat_map: Cells) -> Grid:
     over = bool(heat_map.over.any())
     edges = np.append(heat_map.edges, heat_map.upper[heat_map.over > 0].max()) if over else heat_map.edges
     row = np.searchsorted(heat_map.edges, heat_map.lower, side="right") - 1
+    if heat_map.failed.any():
+        row[heat_map.failed] = len(edges) - 1
+        edges = np.append(edges, np.inf)
     column = np.searchsorted(heat_map.starts, heat_map.start_ns, side="right") - 1
     counts, lit = np.zeros((2, len(edges) - 1, len(heat_map.starts)))
     counts[row, column] = heat_map.count
@@ -133,7 +137,10 @@ def _print(grid: Grid, stamp: Stamp, asked: Asked, heat_map: Cells, out: Console
     lit = np.zeros_like(grid.counts) if grid.lit is None else grid.lit
     shares = np.divide(lit, grid.counts, out=np.zeros_like(grid.counts), where=grid.counts > 0)
     labels = [latency(float(edge)) for edge in grid.edges[:-1]]
-    labels[-1] = f">{labels[-1]}" if grid.over else labels[-1]
+    if np.isinf(grid.edges[-1]):
+        labels[-1] = latency(np.inf)
+    if grid.over:
+        labels[len(heat_map.edges) - 1] = f">{labels[len(heat_map.edges) - 1]}"
     coloured = say_rows(out, labels, shades(grid.counts, asked.shading), shares)
     day = say_times(out, grid.starts, stamp)
     wide = int((heat_map.end_ns - heat_map.start_ns).max())

@@ -12,6 +12,7 @@ from rich.markup import escape as unmarked
 from rich.table import Table as RichTable
 
 from ingest.core.errors import counted, shown
+from ingest.core.labels import FAILED
 from ingest.core.units import INFINITE, LARGE, Stamp, figure, format_duration, latency, up_to
 from ingest.query.coverage import LEAST, MOST
 from ingest.query.means import lacks_bins
@@ -126,6 +127,9 @@ def _cell(name: str, value: Any, table: Table, row: int, stamp: Stamp) -> str:
         return escape(str(value)) or "-"
     if value != value:  # noqa: PLR0124  # NaN
         return ""
+    if name == FAILED:
+        share = f" ({figure(100 * value / table.columns['count'][row], 2)} %)" if value else ""
+        return f"{value:,}{share}"
     if name in FORMS:
         return FORMS[name](float(value))
     if name.startswith("below_"):
@@ -144,6 +148,8 @@ def _cell(name: str, value: Any, table: Table, row: int, stamp: Stamp) -> str:
 def between(least: float, most: float, *, censored: bool = False) -> str:
     """Return a latency for people of which the least and the largest possible value are known: 4.23ms, >= 4.23ms, 4.23-9.00ms."""
     low, high = latency(least), latency(most) if most != INFINITE else ""
+    if least == INFINITE:
+        return low
     if censored or most == INFINITE:
         return f">= {low}"
     return low if not high or low == high else f"{low} - {high}"
@@ -212,6 +218,8 @@ def print_table(table: Table, lines: Sequence[str], stamp: Stamp, *, every: bool
     say_heading(out, lines)
     names = [name for name in shown_columns(table) if name not in ("exact", "complete", "end_ns", "min", "max")]
     names += ["max"] if "max" in table.columns else []
+    if FAILED in names and not np.any(table.columns[FAILED]):
+        names.remove(FAILED)
     if "start_ns" in names:
         stamp, day = clock(table.columns["start_ns"], stamp)
         out.print(day, style="dim", highlight=False)

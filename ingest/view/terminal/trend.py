@@ -16,7 +16,7 @@ from ingest.query.change_points import FEW_RUNS, METHOD
 from ingest.query.compare import METHOD as OF_WINDOWS
 from ingest.query.precision import Precision, precision_of
 from ingest.query.table import Table
-from ingest.query.trend import ABOVE, LATENCIES, THROUGHPUT, Judgement, Night, lower_is_worse, series_of
+from ingest.query.trend import LATENCIES, THROUGHPUT, Judgement, Night, is_share, lower_is_worse, series_of
 from ingest.view import vega
 from ingest.view.specs import derived
 from ingest.view.terminal.comparison import needed, percentiles_in, ratio_text, whisker
@@ -105,13 +105,15 @@ def said_of(judgement: Judgement) -> str:
 
 def ratio_of(judgement: Judgement, ratio: float) -> str:
     """Return a ratio as value / level: below 1 where a fall is worse."""
+    if math.isinf(ratio):
+        return "infinitely many"  # a percentile of operations that failed
     return figure(1 / ratio if lower_is_worse(judgement.measure) else ratio)
 
 
 def certain_text(judgement: Judgement, ratio: float) -> str:
     """Return the bound of a ratio behind it: at least 1.2; empty where it is not known."""
     bound = "most" if lower_is_worse(judgement.measure) else "least"
-    return "" if math.isnan(ratio) else f", at {bound} {ratio_of(judgement, ratio)}"
+    return "" if not math.isfinite(ratio) else f", at {bound} {ratio_of(judgement, ratio)}"
 
 
 def labels_text(changed: Sequence[tuple[str, str, str]]) -> str:
@@ -137,7 +139,7 @@ def amount(measure: str, value: float) -> str:
         return ""
     if measure == THROUGHPUT:
         return f"{figure(value, 4) if value < LARGE else f'{value:,.0f}'}/s"
-    return f"{figure(100 * value)} %" if measure.startswith(ABOVE) else latency(value)
+    return f"{figure(100 * value)} %" if is_share(measure) else latency(value)
 
 
 def of_latencies(table: Table) -> NDArray[np.bool_]:
@@ -148,7 +150,7 @@ def of_latencies(table: Table) -> NDArray[np.bool_]:
 
 def drawn_as(measure: str) -> str:
     """Return what a measure is for its axis: latency, throughput, share."""
-    return "throughput" if measure == THROUGHPUT else "share" if measure.startswith(ABOVE) else "latency"
+    return "throughput" if measure == THROUGHPUT else "share" if is_share(measure) else "latency"
 
 
 def in_unit(table: Table, names: Sequence[str], unit: str) -> Table:
@@ -213,7 +215,7 @@ def points(nights: Sequence[Night], table: Table) -> vega.Columns:
     bound that is not known is the value itself.
     """
     place = {night.run: number for number, night in enumerate(nights)}
-    rows = [row for row in range(len(table)) if not math.isnan(table.columns["value"][row])]
+    rows = [row for row in range(len(table)) if math.isfinite(table.columns["value"][row])]  # no line leads to what failed
     column = {name: table.columns[name][rows] for name in table.columns}
     scale = np.where(of_latencies(table)[rows], 1.0, 1e9)
     column = {name: (values * scale if name in LATENCIES else values).tolist() for name, values in column.items()}
@@ -265,9 +267,9 @@ def _charts(table: Table, names: Sequence[str]) -> list[str]:
     keys = list(zip(*(table.columns[name] for name in (*names, "measure")), strict=True))
     lines = [""] * len(table)
     for key in dict.fromkeys(keys):
-        mine = [row for row, own in enumerate(keys) if own == key and table.columns["value"][row] > 0]
+        mine = [row for row, own in enumerate(keys) if own == key and 0 < table.columns["value"][row] < math.inf]
         logs = {name: np.log(np.asarray(table.columns[name][mine], np.float64)) for name in ("value", "lo", "hi")}
-        every = np.concatenate([log[~np.isnan(log)] for log in logs.values()])
+        every = np.concatenate([log[np.isfinite(log)] for log in logs.values()])
         if len(every):
             low, span = float(every.min()), max(float(every.max() - every.min()), NOTHING)
             for at, row in enumerate(mine):

@@ -1,0 +1,370 @@
+"""Failed operations: counted beside the others and slower than any, the same from files and every store; told apart on request."""
+
+from __future__ import annotations
+
+import csv
+import random
+import shutil
+from contextlib import ExitStack
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ingest.core.intervals import Intervals, one_row
+from ingest.core.labels import Group
+from ingest.core.layout import Edges, common_layout
+from ingest.core.objective import parse_promise, promise_from
+from ingest.core.quantiles import Ranked, extremes, means_between, parse_percentiles
+from ingest.core.units import iso_ns
+from ingest.load.load import load
+from ingest.load.plan import LoadOptions
+from ingest.objectives.check import check as judge
+from ingest.objectives.objectives import objective_of
+from ingest.query.compare import Pair, compare
+from ingest.query.files import Files
+from ingest.query.heatmap import cells, distribution, heatmap
+from ingest.query.origin import Origin
+from ingest.query.percentiles import Wanted, table_of
+from ingest.query.question import Question
+from ingest.query.story.story import story
+from ingest.query.trend import Night, trend
+from ingest.query.windows import by_layout
+from ingest.read.described.description import description_of
+from ingest.read.operations import events_layout
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
+from ingest.view.text import csv_lines
+from tests.commands import tailboard
+from tests.effort import few, figure
+from tests.oracles import failures, ranks
+from tests.oracles.failures import Operation
+from tests.store.grounds import grounds
+
+EPOCH_MS = 1_790_000_000_000
+MS, SECOND = failures.MS, 1_000_000_000
+DATA = Path(__file__).parents[1] / "data"
+PERCENTS = ("1", "50", "90", "99", "100")
+QUESTIONS = [
+    Question(step="all"),
+    Question(step="1s"),
+    Question(step="5s", by=("host",)),
+    Question(step="5s", by=("op", "host")),
+    Question(step="all", by=("outcome",)),
+    Question(step="5s", by=("host", "outcome")),
+    Question(step="1s", where={"outcome": "ok"}),
+    Question(step="5s", where={"outcome": "failed"}, by=("op",)),
+    Question(step="all", where={"op": "get"}, by=("host",)),
+    Question(step="5s", where={"kind": "service"}),
+]
+
+
+def random_operations(rolled: random.Random) -> list[Operation]:
+    """Operations of some hosts over 20 s: none, few, many or all of them fail, some quickly, some after a time-out."""
+    made = []
+    for number in range(rolled.randint(1, 3)):
+        share, since = rolled.choice((0, 0.002, 0.05, 0.6, 1)), rolled.randint(0, 15)
+        for _ in range(rolled.choice((3, 40, 400))):
+            at = rolled.randint(1, 20_000)
+            failed = at > 1000 * since and rolled.random() < share
+            took = int(rolled.lognormvariate(1, 1) * MS) if not failed else rolled.choice((rolled.randint(0, 50), 5000)) * MS
+            made.append(Operation(f"h{number}", rolled.choice(("get", "put")), (EPOCH_MS + at) * MS, took, failed))
+    return made
+
+
+def selected(operations: list[Operation], question: Question) -> list[Operation]:
+    outcome = question.where.get("outcome", "*")
+    return [
+        one
+        for one in operations
+        if question.where.get("op", one.op) == one.op and outcome in ("*", "failed" if one.failed else "ok")
+    ]
+
+
+def told(origin: Origin, question: Question) -> list[dict[str, str]]:
+    table, _ = table_of(origin, question, Wanted(PERCENTS))
+    return list(csv.DictReader(csv_lines(table)))
+
+
+def check(origin: Origin, operations: list[Operation], question: Question) -> list[dict[str, str]]:
+    """Hold an answer against loops over the operations; return its rows."""
+    chosen = selected(operations, question)
+    if not chosen:
+        return []
+    by = (*question.by, *({"outcome"} & set(question.where)))
+    step = 0 if question.step == "all" else int(question.step)
+    wanted = failures.rows(chosen, PERCENTS, step, by)
+    found = told(origin, question)
+    assert len(found) == len(wanted)
+    for row in found:
+        at = iso_ns(row["start"]) if step else 0
+        key = (at, *(row.get(name, question.where.get(name)) for name in by))
+        assert {name: row[name] for name in wanted[key]} == wanted[key], (question, key)
+    return found
+
+
+def logs(tmp_path: Path, operations: list[Operation]) -> tuple[Path, ReadOptions]:
+    described = failures.write(tmp_path / "logs", operations, failed=("false", "FALSE"))
+    return tmp_path / "logs", ReadOptions(description=description_of(str(described)))
+
+
+@pytest.mark.parametrize("seed", few(range(40), 2, 4))
+def test_failed_operations_are_slower_than_any(seed: int, tmp_path: Path) -> None:
+    operations = random_operations(random.Random(seed))
+    folder, options = logs(tmp_path, operations)
+    files = Files([folder], options, 1)
+    for question in QUESTIONS:
+        check(files, operations, question)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("double", marks=pytest.mark.slow)])
+def test_stores_rank_failed_operations_as_files_do(kind: str, tmp_path: Path) -> None:
+    for seed in range(figure(2, 20)):
+        here = tmp_path / str(seed)
+        here.mkdir()
+        operations = random_operations(random.Random(1000 + seed))
+        folder, options = logs(here, operations)
+        files = Files([folder], options, 1)
+        with grounds(kind, here) as ground:
+            with open_store(ground.url, write=True) as store:
+                load([folder], store, LoadOptions(ReadOptions(run="run", description=options.description), jobs=1))
+            with open_store(ground.url) as store:
+                for question in QUESTIONS:
+                    assert check(store, operations, question) == check(files, operations, question)
+
+
+def windows_that_fail(operations: list[Operation], share: Fraction) -> list[tuple[int, int, int]]:
+    """Windows of 1 s in which more than a share of operations failed, neighbours together: start, end, operations in them."""
+    windows: dict[int, list[bool]] = {}
+    for one in operations:
+        windows.setdefault(-(-one.end_ns // SECOND) - 1, []).append(one.failed)
+    bad = [at for at in sorted(windows) if sum(windows[at]) > share * len(windows[at])]
+    episodes: list[tuple[int, int, int]] = []
+    for at in bad:
+        begin, end, count = episodes.pop() if episodes and episodes[-1][1] == at * SECOND else (at * SECOND, 0, 0)
+        episodes.append((begin, (at + 1) * SECOND, count + len(windows[at])))
+    return episodes
+
+
+@pytest.mark.parametrize("kind", ["files", pytest.param("sqlite", marks=pytest.mark.slow)])
+def test_a_share_of_failures_is_an_objective(kind: str, tmp_path: Path) -> None:
+    for seed in range(figure(6, 60)):
+        rolled, here = random.Random(2000 + seed), tmp_path / str(seed)
+        here.mkdir()
+        operations = random_operations(rolled)
+        most = rolled.choice(("0", "0.1", "5", "60"))
+        folder, options = logs(here, operations)
+        objective = replace(objective_of(f"failures < {most} %", SECOND), hold_ns=0, no_data="ok")
+        with ExitStack() as stack:
+            origin: Origin = Files([folder], options, 1)
+            if kind == "sqlite":
+                ground = stack.enter_context(grounds(kind, here))
+                with open_store(ground.url, write=True) as store:
+                    load([folder], store, LoadOptions(ReadOptions(run="run", description=options.description), jobs=1))
+                origin = stack.enter_context(open_store(ground.url))
+            [run] = origin.runs()
+            [verdict] = judge(origin.answer, {run.run: {}}, [objective], Question()).verdicts
+        expected = windows_that_fail(operations, Fraction(most) / 100)
+        assert [(each.start_ns, each.end_ns, each.samples) for each in verdict.episodes] == expected
+        assert all(each.worst == "failed" for each in verdict.episodes)
+        assert (verdict.over, verdict.requests) == (sum(one.failed for one in operations), len(operations))
+
+
+@pytest.mark.parametrize("text", ["failures<0.1%", "failures <= 0.1 %", "< 0.1%"])
+def test_a_share_of_failures_is_one_promise_however_it_is_written(text: str) -> None:
+    promise = parse_promise(text)
+    assert str(promise) == "at most 0.1 % failed" and promise_from(**promise.to_dict()) == promise
+
+
+def test_a_percentile_among_failures_misses_any_latency(tmp_path: Path) -> None:
+    operations = [Operation("h", "get", (EPOCH_MS + 10 * at) * MS, MS, failed=at >= 90) for at in range(1, 101)]
+    folder, options = logs(tmp_path, operations)
+    files = Files([folder], options, 1)
+    [run] = files.runs()
+    objectives = [objective_of("p99<1h", SECOND), objective_of("p50<1h", SECOND)]
+    worst, median = judge(files.answer, {run.run: {}}, objectives, Question()).verdicts
+    assert [each.worst for each in worst.episodes] == ["failed"] and not median.episodes
+    assert judge(files.answer, {run.run: {}}, objectives[:1], Question(where={"outcome": "ok"})).met
+
+
+def rates(shares: dict[str, float], *, seconds: int = 60, lasting: range = range(10**6)) -> list[Operation]:
+    """Operations of hosts, 100 a second each; that share of a host's fails in some seconds."""
+    rolled = random.Random(7)
+    made = []
+    for host, share in shares.items():
+        for at in range(100 * seconds):
+            failed = at // 100 in lasting and rolled.random() < share
+            made.append(Operation(host, "get", (EPOCH_MS + 10 * at + 1) * MS, int(rolled.lognormvariate(1, 0.4) * MS), failed))
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["files", "sqlite"])
+def test_the_story_says_who_failed_and_when(kind: str, tmp_path: Path) -> None:
+    operations = rates({"h1": 0, "h2": 0, "h3": 0.08}, lasting=range(20, 30))
+    folder, options = logs(tmp_path, operations)
+    with grounds(kind, tmp_path) if kind != "files" else ExitStack() as ground:
+        if kind == "files":
+            told = story(Files([folder], options, 1), Question())
+        else:
+            with open_store(ground.url, write=True) as store:
+                load([folder], store, LoadOptions(ReadOptions(run="run", description=options.description), jobs=1))
+            with open_store(ground.url) as store:
+                told = story(store, Question())
+    [finding] = [found for found in told.findings if found.kind == "failures"]
+    count = sum(one.failed for one in operations)
+    assert finding.who == (("host", "h3"),) and f"({count} of " in finding.text
+    assert finding.text.startswith(f"{100 * count / 1000:.2g} % of operations on h3 failed from 20.0 s to 30.0 s")
+
+
+@pytest.mark.slow
+def test_a_run_in_which_nothing_failed_has_no_such_sentence_and_one_that_fails_throughout_has_one(tmp_path: Path) -> None:
+    for number, (share, findings) in enumerate(((0, 0), (0.03, 1))):
+        here = tmp_path / str(number)
+        here.mkdir()
+        folder, options = logs(here, rates({"h1": share, "h2": share}))
+        told = [found.text for found in story(Files([folder], options, 1), Question()).findings if found.kind == "failures"]
+        assert len(told) == findings and all("of operations failed throughout" in text for text in told)
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_more_is_slower_in_comparisons_and_trends(tmp_path: Path) -> None:
+    sides = []
+    for number, share in enumerate((0.001, 0.03)):
+        here = tmp_path / str(number)
+        here.mkdir()
+        folder, options = logs(here, rates({"h1": share}))
+        files = Files([folder], options, 1)
+        sides.append((files.answer(Question(step="all")), files.answer(Question(step="1s"))))
+    (first, before), (second, after) = sides
+    wanted = parse_percentiles("50,99")
+    for pair, verdict in (
+        (Pair(first, second, (), ((before,), (after,))), "slower"),
+        (Pair(second, first, (), ((after,), (before,))), "faster"),
+    ):
+        table = compare(pair, wanted).columns
+        [row] = np.flatnonzero(table["percentile"] == 99)
+        assert table["verdict"][row] == verdict and np.isnan(table["ratio"][row])
+    nights = [
+        Night(name, number, whole, (windows,)) for number, (name, (whole, windows)) in enumerate(zip("ab", sides, strict=True))
+    ]
+    table = trend(nights, wanted).columns
+    assert [value for value, measure in zip(table["value"], table["measure"], strict=True) if measure == "p99"][1] == np.inf
+    shares = [value for value, measure in zip(table["value"], table["measure"], strict=True) if measure == "failed"]
+    assert shares == [sum(part.failures.sum() for part in whole.parts) / whole.samples for whole, _ in sides]
+
+
+@pytest.mark.slow
+def test_a_heat_map_has_a_row_of_failures_above_the_top(tmp_path: Path) -> None:
+    operations = rates({"h1": 0.1}, seconds=5)
+    folder, options = logs(tmp_path, operations)
+    answer = Files([folder], options, 1).answer(Question(step="1s"))
+    windows: dict[int, int] = {}
+    for one in (one for one in operations if one.failed):
+        start = -(-one.end_ns // SECOND) * SECOND - SECOND
+        windows[start] = windows.get(start, 0) + 1
+    for table in (heatmap(answer), cells(answer).table(dropped=False)):
+        rows = zip(
+            table.columns["start_ns"].tolist(), table.columns["lower"].tolist(), table.columns["count"].tolist(), strict=True
+        )
+        above = [(start, count) for start, lower, count in rows if lower == np.inf]
+        assert dict(above) == windows
+        assert table.columns["count"].sum() == len(operations)
+    whole = distribution(Files([folder], options, 1).answer(Question(step="all"))).columns
+    assert (whole["lower"][-1], whole["count"][-1], whole["cumulative"][-1]) == (np.inf, sum(windows.values()), len(operations))
+
+
+@pytest.mark.parametrize(
+    ("failed", "text"),
+    [
+        ("{code: '!2*'}", "1,5,200,GET,\n2,5,204,GET,\n3,5,503,GET,\n"),
+        ("{error: '?*'}", "1,5,200,GET,\n2,5,200,GET,\n3,5,200,GET,refused\n"),
+        (
+            "{code: ['4*', '5*'], error: timeout}",
+            "1,5,404,GET,\n2,5,200,GET,\n3,5,200,GET,TIMEOUT\n4,5,500,GET,\n5,5,201,GET,\n6,5,201,GET,\n",
+        ),
+    ],
+)
+def test_a_description_says_which_operations_failed_and_which_lines_are_taken(failed: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("at_s,took_ms,code,method,error\n" + text + "9,900000000,200,WARMUP,\n")
+    told = tmp_path / "told.yml"
+    told.write_text(f"time: at_s\nlatency: took_ms\nfailed: {failed}\nwhere: {{method: [GET, PUT]}}\n")
+    files = Files([tmp_path / "a.csv"], ReadOptions(description=description_of(str(told))), 1)
+    [row] = told_of = list(csv.DictReader(csv_lines(table_of(files, Question(step="all"), Wanted((50,)))[0])))
+    lines = len(text.splitlines())
+    assert (row["count"], row["failed"]) == (str(lines), str({3: 1, 6: 3}[lines])) and len(told_of) == 1
+    assert sum(files.account.skipped.values()) == 1 and not files.account.rejected
+
+
+@pytest.mark.slow
+def test_a_tools_own_marks_are_failures(tmp_path: Path) -> None:
+    raw = tmp_path / "y.raw"
+    lines = ["READ latency raw data: op, timestamp(ms), latency(us)", *(f"READ,170000000{at}000,900" for at in range(3))]
+    raw.write_text(
+        "\n".join([*lines, "READ-FAILED latency raw data: op, timestamp(ms), latency(us)", "READ-FAILED,1700000001500,100"])
+        + "\n"
+    )
+    [row] = list(csv.DictReader(csv_lines(table_of(Files([raw]), Question(step="all", by=("op",)), Wanted((50,)))[0])))
+    assert (row["op"], row["count"], row["failed"], row["max"]) == ("read", "4", "1", "inf")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["all", "1s"])
+def test_a_label_of_histograms_says_that_they_are_of_failures(step: str, tmp_path: Path) -> None:
+    operations = rates({"h1": 0.2}, seconds=4)
+    folder, options = logs(tmp_path, operations)
+    exported = tmp_path / "a.hlog"
+    text = tailboard("export", folder, "--input-format", folder.parent / "logs.yml", "--format", "hlog").stdout
+    exported.write_text(text.replace("Tag=get-st", "Tag=OK").replace("Tag=get::service.failed", "Tag=ERROR"))
+    plain, marked = (Files([exported], ReadOptions(failed=failed), 1) for failed in ({}, {"tag": "ERR*"}))
+    assert not any(int(row["failed"]) for row in told(plain, Question(step=step)))
+    expected = [row["failed"] for row in told(Files([folder], options, 1), Question(step=step))]
+    assert [row["failed"] for row in told(marked, Question(step=step))] == expected and sum(map(int, expected)) > 50
+
+
+@pytest.mark.slow
+def test_fio_says_how_many_failed_and_not_when(tmp_path: Path) -> None:
+    folder = shutil.copytree(DATA / "fio" / "coarse-4", tmp_path / "fio")
+    text = (folder / "a.json").read_text()
+    (folder / "a.json").write_text(text.replace('"error" : 0,', '"error" : 0,\n      "total_err" : 7,'))
+    with grounds("sqlite", tmp_path) as ground:
+        with open_store(ground.url, write=True) as store:
+            load([folder], store, LoadOptions(ReadOptions(run="run"), jobs=1))
+        with open_store(ground.url) as store:
+            for origin in (Files([folder], ReadOptions(), 1), store):
+                answer = origin.answer(Question(step="all"))
+                assert [text for text in answer.warnings if "7 I/Os of j that failed" in text]
+                assert not any(part.failures.any() for part in answer.parts)
+
+
+@pytest.mark.parametrize("seed", few(range(40), 1, 4))
+def test_failures_rank_above_bins_of_several_layouts(seed: int) -> None:
+    rolled = random.Random(seed)
+    ends = [MS * 2**place - 1 for place in range(8)]
+    bins = [(Edges((0, *(end + 1 for end in ends), ends[-1] * 2), True), ranks.listed(ends)), (events_layout(), ranks.raw(64))]
+    samples: list[ranks.Sample] = []
+    parts: list[Intervals[Group]] = []
+    for layout, sample_of in bins:
+        values = [int(rolled.lognormvariate(2, 1) * MS) for _ in range(rolled.randint(1, 40))]
+        samples += map(sample_of, values)
+        held, counts = np.unique(layout.index(np.array(values)), return_counts=True)
+        parts.append(one_row(layout, ("",), (0, SECOND), held, counts))
+    failed = rolled.randint(1, 30)
+    samples += [(np.inf, np.inf)] * failed
+    timed = common_layout(part.layout for part in parts)
+    failing = one_row(bins[1][0], ("",), (0, SECOND), np.array([5]), np.array([failed])).failing(timed)
+    [rows] = by_layout([*parts, failing])
+    ranked, [over] = Ranked(rows), [rows.failures.tolist()]
+    assert rows.mixed.all() and over == [failed]
+    for percent in ("1", "50", "75", "90", "99"):
+        rank = ranks.rank_of(percent, len(samples))
+        [percentile] = parse_percentiles(percent)
+        low, high = (float(end[0]) for end in ranked.between(np.array([0]), percentile.ranks(ranked.samples)))
+        assert (low, high) == ranks.between(samples, rank)
+    timed_samples = [(low, top) for low, top in samples if low < np.inf]
+    mean = extremes(rows, ranked)[2]
+    least, most = (float(end[0]) for end in means_between(rows, mean))
+    expected = ranks.means(timed_samples)
+    assert (least, most) == pytest.approx(expected)
