@@ -46,7 +46,7 @@ class Ground:
     one-sided area between its quantile function and the reference's times its samples, in ns summed over samples. `whole` are
     windows that lie wholly within the data of the run (the first and the last are parts). `reference` has a row for each group:
     its windows at or below their median p99, merged. `rows` are the windows themselves, `group_of` and `window_of` say where
-    each row of it belongs. `warnings` are those of the answer that it was made of,
+    each row of it belongs, `row_at` (G, T) which row is there, -1 for none. `warnings` are those of the answer that it was made of,
     `missing` are the samples that it lacks, `lacks` says so; `partly` that this is more than what came after the last row of a
     log. `covered_ns` is from when to when it has data. `finer` is the same run in the same windows by volume, job and tag,
     too, where these vary.
@@ -68,6 +68,7 @@ class Ground:
     rows: Intervals[Group]
     group_of: Int
     window_of: Int
+    row_at: Int
     occupied: Int
     reference: Intervals[Group]
     warnings: tuple[str, ...] = ()
@@ -121,9 +122,14 @@ class Ground:
             members[member(labels)].append(code)
         return members
 
+    def rows_of(self, groups: Int | Sequence[int], windows: Int | Bool | slice) -> Int:
+        """Return which rows are those of some groups in some windows, rising."""
+        found: Int = np.sort(self.row_at[groups][:, windows], axis=None)
+        return found[np.searchsorted(found, 0) :]
+
     def counts(self, groups: Int, windows: Int) -> Int:
         """Return the counts by bin (all bins of the layout) of some groups in some windows together."""
-        part = self.rows.take(np.flatnonzero(self.cells(groups, windows)[self.group_of, self.window_of]))
+        part = self.rows.take(self.rows_of(groups, windows))
         return np.bincount(part.bins, part.counts, self.rows.layout.bins).astype(np.int64)  # exact below 2^53
 
 
@@ -380,6 +386,7 @@ def ground_of(answer: Answer) -> Ground:
         rows=rows,
         group_of=group,
         window_of=window,
+        row_at=_spread(shape, group, window, np.arange(len(rows)), -1).astype(np.int64),
         occupied=np.flatnonzero(np.bincount(rows.bins)),
         reference=reference,
         warnings=answer.warnings,
@@ -414,7 +421,7 @@ def reference_of(rows: Intervals[Group], group: Int, p99_ns: Float, usable: Bool
 
 def excess_against(ground: Ground, group: int, others: Sequence[int]) -> Float:
     """Return the excess in ns (T) of the windows of a group against the merged references of other groups: its peers."""
-    chosen = np.flatnonzero(ground.group_of == group)
+    chosen = ground.rows_of([group], slice(None))
     alike = as_one(ground.reference.take(np.array(list(others), np.int64)))
     out = np.zeros(len(ground.start_ns))
     out[ground.window_of[chosen]] = excess_of(ground.rows.take(chosen), np.zeros(len(chosen), np.int64), alike)
