@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class Ground:
     one-sided area between its quantile function and the reference's times its samples, in ns summed over samples. `whole` are
     windows that lie wholly within the data of the run (the first and the last are parts). `reference` has a row for each group:
     its windows at or below their median p99, merged. `rows` are the windows themselves, `group_of` and `window_of` say where
-    each row of it belongs, `row_at` (G, T) which row is there, -1 for none. `warnings` are those of the answer that it was made of,
+    each row of it belongs, `row_at` (G, T) which row is there, -1 for none. `warnings` are those of the answer it was made of,
     `missing` are the samples that it lacks, `lacks` says so; `partly` that this is more than what came after the last row of a
     log. `covered_ns` is from when to when it has data. `finer` is the same run in the same windows by volume, job and tag,
     too, where these vary.
@@ -386,7 +387,7 @@ def ground_of(answer: Answer) -> Ground:
         rows=rows,
         group_of=group,
         window_of=window,
-        row_at=_spread(shape, group, window, np.arange(len(rows)), -1).astype(np.int64),
+        row_at=_spread(shape, group, window, np.arange(len(rows), dtype=np.float64), -1).astype(np.int64),
         occupied=np.flatnonzero(np.bincount(rows.bins)),
         reference=reference,
         warnings=answer.warnings,
@@ -435,8 +436,17 @@ def as_one(rows: Intervals[Group]) -> Intervals[Group]:
 
 def peers_of(ground: Ground, group: int) -> list[int]:
     """Return the groups that do the same as a group on another host (or volume, or job): its peers."""
-    does = [{name: value for name, value in labels if name not in MEMBERS} for labels in ground.groups]
-    return [code for code, work in enumerate(does) if code != group and work == does[group]]
+    return [code for code in _doing_the_same(ground.groups)[group] if code != group]
+
+
+@lru_cache(maxsize=4)
+def _doing_the_same(groups: tuple[Labels, ...]) -> list[list[int]]:
+    """Return of each group the groups that do the same, itself among them."""
+    alike: dict[Labels, list[int]] = {}
+    work = [tuple((name, value) for name, value in labels if name not in MEMBERS) for labels in groups]
+    for code, does in enumerate(work):
+        alike.setdefault(does, []).append(code)
+    return [alike[does] for does in work]
 
 
 def most_times(ground: Ground, codes: Collection[int]) -> float:
