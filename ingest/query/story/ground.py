@@ -289,6 +289,7 @@ class Story:
 
 MOST_WINDOWS = 720
 LEAST_STEP_NS = 100 * MS
+LOCAL = 0.9  # of a run: what is missing of more of it says nothing of a stretch
 HOST, OP, JOB = "host", "op", "job"
 MEMBERS = (HOST, "volume", JOB)
 FINER = ("volume", JOB, "tag")  # labels that tell parts of members apart
@@ -469,22 +470,26 @@ def is_lost(ground: Ground, codes: Collection[int], start_ns: int, end_ns: int, 
 
     What is missing of most of the run says nothing of a stretch of it.
     """
-    local = (int(ground.start_ns[-1]) + ground.step_ns - int(ground.start_ns[0])) // 2
-    spans = (entry.span for entry in _missing_of(ground, codes))
-    inside = ((max(begin, start_ns), min(end, end_ns)) for begin, end in spans if end - begin <= local)
+    spans = (entry.span for entry in _missing_of(ground, codes) if _says_when(ground, entry))
+    inside = ((max(begin, start_ns), min(end, end_ns)) for begin, end in spans)
     return _union_ns(inside) >= share * (end_ns - start_ns)
 
 
 def lost_windows(ground: Ground) -> Bool:
     """Return in which windows (G, T) samples of groups are missing; what is missing of most of the run says nothing of those."""
     lost = np.zeros(ground.shape, np.bool_)
-    local = (int(ground.start_ns[-1]) + ground.step_ns - int(ground.start_ns[0])) // 2
     for entry in ground.missing:
         begin, end = entry.span
-        if end - begin <= local:
+        if _says_when(ground, entry):
             at = (ground.start_ns < end) & (ground.start_ns + ground.step_ns > begin)
             lost |= np.array([_may_be_of(entry, labels) for labels in ground.groups])[:, None] & at
     return lost
+
+
+def _says_when(ground: Ground, entry: Missing) -> bool:
+    """Return whether an entry says when samples are missing: not if it is of nearly all of the run."""
+    begin, end = entry.span
+    return end - begin <= LOCAL * (int(ground.start_ns[-1]) + ground.step_ns - int(ground.start_ns[0]))
 
 
 def _union_ns(spans: Iterable[tuple[int, int]]) -> int:
