@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 Int = NDArray[np.int64]
 
-FINE_BINS = 1856
+FINE_BINS, OCTAVE = 1856, 64
 SECOND = 1_000_000_000
 CENTRE, SPREAD = 900, 30
-HOSTS, THREADS_A_HOST, WINDOWS, BINS_A_WINDOW = 16, 8, 3600, 60
+BINS_A_WINDOW = 60
 START_NS = 1_795_000_000 * SECOND
 
 
@@ -113,22 +113,33 @@ def lengthened(path: Path, text: bytes, times: int) -> None:
             out.writelines(b"%d,%b" % (int(stamp) + time * length, rest) for stamp, rest in rows)
 
 
-def store(path: Path) -> Path:
-    """Return a SQLite store with 921,600 documents, made unless it is there: 128 threads, an hour, reads and writes.
+@dataclass(frozen=True, slots=True)
+class StoreSet:
+    """Hosts with jobs, each of which reads and writes so many seconds, about 60 bins each.
 
-    About 60 bins a second each, written as a load writes them.
+    `story`: about 100 operations a second of one lognormal distribution, those of the first host 4 times as long for a sixth of
+    the run; else bins of any place and size.
     """
+
+    hosts: int = 16
+    jobs: int = 8
+    seconds: int = 3600
+    story: bool = False
+
+
+def store(path: Path, wanted: StoreSet | None = None) -> Path:
+    """Return a SQLite store, made unless it is there, written as a load writes it, without findings: of 921,600 documents."""
     done = path.with_suffix(".complete")
     if done.exists():
         return path
     for stale in path.parent.glob(f"{path.name}*"):
         stale.unlink()
-    _fill(path)
+    _fill(path, wanted or StoreSet())
     done.touch()
     return path
 
 
-def _fill(path: Path) -> None:
+def _fill(path: Path, wanted: StoreSet) -> None:
     from ingest.core.documents import pack
     from ingest.store.records import RunRecord, SourceRecord
     from ingest.store.sqlite.store import SqliteStore
@@ -136,14 +147,14 @@ def _fill(path: Path) -> None:
     run = RunRecord("bench", "bench", SECOND, start_ns=START_NS, zero="made")
     sources = [
         SourceRecord("bench", f"fio-hist|{host}|{job}", f"{host}.{job}", 0, hashlib.blake2b(f"{host}.{job}".encode()).hexdigest())
-        for host in range(HOSTS)
-        for job in range(THREADS_A_HOST)
+        for host in range(wanted.hosts)
+        for job in range(wanted.jobs)
     ]
     with SqliteStore(str(path), write=True) as target:
         target.begin(run, sources)
         for number, source in enumerate(sources):
             spans = {}
-            for windows in _windows(number):
+            for windows in _windows(number, wanted):
                 target.write(run, source, pack(windows))
                 spans[windows.table[0]] = (int(windows.start_ns[0]), int(windows.end_ns[-1]))
             target.finish_source(source, spans)
@@ -152,28 +163,42 @@ def _fill(path: Path) -> None:
     print(file=sys.stderr)
 
 
-def _windows(thread: int) -> Iterator[Intervals[Series]]:
+def _windows(thread: int, wanted: StoreSet) -> Iterator[Intervals[Series]]:
     """Yield the windows of one thread's reads, then of its writes."""
     from ingest.core.intervals import Intervals
     from ingest.core.labels import Series
     from ingest.core.layout import fio_layout
 
-    host, job = divmod(thread, THREADS_A_HOST)
+    (host, job), seconds = divmod(thread, wanted.jobs), wanted.seconds
     for number, op in enumerate(("read", "write")):
         random = np.random.default_rng((thread, number))
-        gaps = random.integers(1, 7, (WINDOWS, BINS_A_WINDOW))
-        bins = random.integers(700, 800, (WINDOWS, 1)) + np.cumsum(gaps, axis=1)
-        start = START_NS + np.arange(WINDOWS) * SECOND
+        if wanted.story:
+            indptr, bins, counts = _drawn(random, seconds, slow=not host)
+        else:
+            gaps = random.integers(1, 7, (seconds, BINS_A_WINDOW))
+            bins = (random.integers(700, 800, (seconds, 1)) + np.cumsum(gaps, axis=1)).reshape(-1)
+            indptr = np.arange(seconds + 1) * BINS_A_WINDOW
+            counts = np.maximum(1, random.lognormal(1.5, 1.2, bins.size).astype(np.int64))
+        start = START_NS + np.arange(seconds) * SECOND
         yield Intervals(
             layout=fio_layout(29, 1),
             table=(Series(run="bench", host=f"host{host:02d}", job=str(job + 1), op=op, kind="completion"),),
-            series=np.zeros(WINDOWS, np.int64),
+            series=np.zeros(seconds, np.int64),
             start_ns=start,
             end_ns=start + SECOND,
-            indptr=np.arange(WINDOWS + 1) * BINS_A_WINDOW,
-            bins=bins.reshape(-1),
-            counts=np.maximum(1, random.lognormal(1.5, 1.2, bins.size).astype(np.int64)),
+            indptr=indptr,
+            bins=bins,
+            counts=counts,
         )
+
+
+def _drawn(random: np.random.Generator, seconds: int, *, slow: bool) -> tuple[Int, Int, Int]:
+    """Return where rows of a second begin, their bins and counts, of operations that are drawn one by one."""
+    row = np.repeat(np.arange(seconds), random.poisson(100, seconds))
+    later = 2 * OCTAVE * (slow & (row // (seconds // 6) == 3))
+    bins = np.rint(random.normal(CENTRE + later, OCTAVE * 0.6)).astype(np.int64)
+    cells, counts = np.unique(row * FINE_BINS + bins, return_counts=True)
+    return np.searchsorted(cells, np.arange(seconds + 1) * FINE_BINS), cells % FINE_BINS, counts
 
 
 def main() -> None:

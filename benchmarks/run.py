@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 def questions() -> dict[str, Callable[[Bench], None]]:
     """Return what can be asked, in the order in which it is answered."""
     import elastic
-    from questions import loading, memory, reading, stored
+    from questions import explaining, loading, memory, reading, stored
 
     return {
         "percentiles": reading.percentiles,
@@ -33,6 +33,7 @@ def questions() -> dict[str, Callable[[Bench], None]]:
         "load": loading.load,
         "memory": memory.memory,
         "stored-query": stored.stored_query,
+        "explain": explaining.explain,
         **elastic.QUESTIONS,
     }
 

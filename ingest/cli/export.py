@@ -81,7 +81,8 @@ def export(options: Options) -> None:
 
 def _export_documents(options: Options) -> None:
     """Print runs of a store as bulk requests."""
-    globs = asked(options, "auto").runs
+    if options.begin or options.end or options.where or options.by or options.step:
+        raise UsageError("documents are those of whole runs, as --run chooses them: csv, hlog and otlp take a part")
     stores, _ = split_sources(options.sources)
     if not stores:
         raise UsageError("documents are exported from a store: load the files first")
@@ -93,7 +94,7 @@ def _export_documents(options: Options) -> None:
 
     names = Names(os.environ.get("TAILBOARD_INDEX_PREFIX", DEFAULT_PREFIX))
     with open_store(stores[0]) as store:
-        records = chosen(store, globs)
+        records = chosen(store, options.runs)
         undated = [record for record in records if record.zero == UNKNOWN_ZERO]
         if len(undated) < len(records):
             for record in undated:
@@ -160,7 +161,7 @@ def _export_hlog(options: Options) -> None:
     step = _step(options)
     question = asked(options.but(by=options.by or DEFAULT_BY), step or "auto")
     with opened(options) as origin:
-        log = interval_log(origin, settled_in(origin, question))
+        log = interval_log(origin, question)
         written = False
         for windows in log.windows:
             if not written:
@@ -176,6 +177,7 @@ def _export_hlog(options: Options) -> None:
 def _export_otlp(options: Options) -> None:
     """Print windows as OpenTelemetry metrics, as they come: without --by and --step those of each series, in bounded batches."""
     from ingest.query.means import REMEDY
+    from ingest.query.plan import settled
     from ingest.view import otlp
 
     if options.attribution != "completion":
@@ -184,7 +186,7 @@ def _export_otlp(options: Options) -> None:
     written = means = weights = capped = 0
     with opened(options) as origin:
         undated = {record.run for record in origin.runs() if record.relative}
-        question = settled_in(origin, asked(options, step or "auto"))
+        question = settled(origin, asked(options, step or "auto"))
         for batch, names in (_added_up if options.by or step else _series)(origin, question):
             run, kind = (names.index(name) if name in names else -1 for name in ("run", "kind"))
             rows = batch if run < 0 else batch.where(lambda key, at=run: key[at] not in undated)  # type: ignore[misc]

@@ -15,7 +15,8 @@ from ingest.core.layout import Layout, LogLinear, hdr_half, hdr_layout, parse_la
 from ingest.core.units import UNITS_NS
 from ingest.query.means import REMEDY
 from ingest.query.origin import INTERVAL_LOG, Origin
-from ingest.query.question import ALL, Answer, Question, check_labels, shown_beside
+from ingest.query.plan import settled
+from ingest.query.question import ALL, Answer, Question, check_labels, shown_beside, steady_words
 from ingest.query.streaming import union
 from ingest.query.windows import check_step, of_places
 
@@ -45,7 +46,7 @@ def interval_log(origin: Origin, question: Question) -> IntervalLog:
     A `step` of auto is the stored one. Memory stays flat where files are asked, whatever their number and length. Raises what
     `origin.answer` raises.
     """
-    direct = origin.offers.get(INTERVAL_LOG)
+    question, direct = settled(origin, question), origin.offers.get(INTERVAL_LOG)
     return from_answers(origin, question) if direct is None or question.step == ALL else direct(question)
 
 
@@ -79,12 +80,14 @@ def from_files(files: Files, question: Question) -> IntervalLog:
     logs, _ = streams(files, question, step, sources)
     parts = [(of_places(part, places) for part in log) for log in logs]
     known = all(source.context.zero.epoch_ns is not None for source in sources)
-    start = min(run_starts(sources).values()) // MS * MS if known else None
+    starts = run_starts(sources)
+    start = min(starts.values()) // MS * MS if known else None
     unit = _unit(parse_layout(source.layout) for source in sources if source.layout)
     windows = union(parts, entries_at_once(sources))
 
     def warnings() -> Sequence[str]:
-        return [*apart, *warnings_of(sources, files.found)]
+        said = (steady_words(question, run, starts[run]) for run in runs)
+        return [*filter(None, said), *apart, *warnings_of(sources, files.found)]
 
     return IntervalLog(windows, names, unit, start, warnings)
 
@@ -93,7 +96,7 @@ def from_answers(origin: Origin, question: Question) -> IntervalLog:
     """Return the windows of a store, or those of the whole range: added up before the first is written."""
     every = replace(question, where={"kind": "*", **question.where})
     answer = _dated(origin.answer(replace(every, by=_names(question, ()), step="all" if question.step != "auto" else "auto")))
-    start = None if answer.relative else answer.start_of
+    start = None if answer.relative else answer.start_of // MS * MS
     if question.step == ALL:
         unit = _unit(part.layout for part in answer.parts)
         return IntervalLog(iter(answer.parts), answer.by, unit, start, lambda: answer.warnings)

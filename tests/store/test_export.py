@@ -112,3 +112,13 @@ def test_what_cannot_be_sent_is_refused(tmp_path: Path, capsys) -> None:
     assert "is not complete" in capsys.readouterr().err
     assert command(["export", str(EXAMPLE), "--format", "documents"]) == 2
     assert "documents are exported from a store" in capsys.readouterr().err
+    for part in (
+        ["--from", "steady"],
+        ["--from", "+1s"],
+        ["--to", "+9s"],
+        ["--where", "op=read"],
+        ["--by", "op"],
+        ["--step", "all"],
+    ):
+        assert command(["export", ground.url, "--format", "documents", *part]) == 2
+        assert "documents are those of whole runs" in capsys.readouterr().err

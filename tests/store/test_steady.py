@@ -11,6 +11,8 @@ import pytest
 
 from ingest.cli import run as command
 from ingest.core.units import Instant
+from ingest.live.serve.cache import version_of
+from ingest.live.serve.page import Selection, Subject, view_of
 from ingest.query.files import Files
 from ingest.query.percentiles import percentiles
 from ingest.query.plan import settled
@@ -21,6 +23,7 @@ from ingest.read.sources import ReadOptions
 from ingest.store import open_store
 from tests.store.grounds import grounds, loaded
 from tests.store.test_contract import ALL, KINDS, SECOND, csv
+from tests.view.test_report import content_of
 
 pytestmark = pytest.mark.contract
 START = 1_767_225_600 * SECOND
@@ -139,3 +142,63 @@ def test_commands_say_where_a_steady_part_begins(tmp_path: Path, capsys) -> None
 def _out(capsys, *call: str) -> str:
     assert command(list(call)) == 0
     return capsys.readouterr().out
+
+
+SINCE = "2026-01-01T00:00:20Z"  # their first operations come a little after midnight
+RANGED = {  # what is asked of runs that all begin with 20 s of warm-up; of files each of them by itself
+    "offsets": ["offsets", "--run", "w1", "--format", "csv"],
+    "offsets of a host": ["offsets", "--run", "w1", "--where", "host=a", "--by", "op", "--format", "csv"],
+    "csv": ["export", "--run", "w1"],
+    "hlog": ["export", "--run", "w1", "--format", "hlog"],
+    "hgrm": ["export", "--run", "w1", "--format", "hgrm"],
+    "otlp": ["export", "--run", "w1", "--format", "otlp", "--by", "host,op"],
+    "capacity": ["capacity", "--sla", "p99<3ms", "--points", "--format", "csv"],
+    "compare": ["compare", "--baseline", "w1", "--run", "w2", "--format", "csv"],
+    "compare --at": ["compare", "--run", "w1", "--at", "new kernel", "--format", "csv"],
+    "trend": ["trend", "--format", "csv"],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_commands_answer_of_a_steady_part_what_they_answer_from_its_begin_on(kind, tmp_path: Path, capsys) -> None:
+    words = ["--input-format", str(tmp_path / "events.yml")]
+    with grounds(kind, tmp_path) as ground:
+        logs = []
+        for number in (1, 2, 3):
+            logs += [written(tmp_path / f"w{number}", number, 20, members=MEMBERS[:3], seconds=60)]
+            load = [
+                "load",
+                str(logs[-1]),
+                "--run",
+                f"w{number}",
+                "--label",
+                f"target_rate={number}",
+                "--store",
+                ground.url,
+                *words,
+            ]
+            assert command(load) == 0
+        assert command(["mark", "--run", "w1", "--at", "+40s", "new kernel", "--store", ground.url]) == 0
+        for name, asked in RANGED.items():
+            told = {}
+            for since in ("steady", SINCE, None):
+                capsys.readouterr()
+                status = command([asked[0], ground.url, *asked[1:], *(["--from", since] if since else [])])
+                told[since] = status, *capsys.readouterr()
+            assert told["steady"][:2] == told[SINCE][:2], name
+            assert told["steady"][1] not in ("", told[None][1]), name
+            runs = ("w1", "w2", "w3") if name in ("capacity", "trend") else ("w1", "w2") if name == "compare" else ("w1",)
+            assert all(told["steady"][2].count(f"{run}: steady is from +19.") == 1 for run in runs), (name, told["steady"][2])
+            if name not in ("compare", "compare --at", "capacity", "trend"):
+                assert command([asked[0], str(logs[0]), *words, *asked[3:], "--from", "steady"]) == 0
+                assert capsys.readouterr().out == told["steady"][1], name
+        version = version_of(ground.url)
+        subject = Subject(ground.url, Question(where={"op": "read"}), SECOND)
+        views = [view_of(subject, version, Selection(("w1",), since, "", "auto"), None) for since in ("steady", SINCE, "")]
+        steady, by_hand, whole = (view.parts.filling for view in views)
+        assert "w1: steady is from +19." in steady["notes"]
+        figures = [content_of(told["data"]) for told in (steady, by_hand, whole)]
+        for told, _ in figures:
+            for run in told["runs"]:
+                run.pop("story")  # it says of which range it is
+        assert figures[0] == figures[1] != figures[2]

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ingest import __version__
 from ingest.core.errors import InputError
 from ingest.core.schema import assets, yaml_of
 
@@ -81,7 +82,8 @@ class Dashboard:
 def dashboards(folder: Path | None = None) -> tuple[Dashboard, ...]:
     """Return the dashboards of a folder (kibana/dashboards), in the order of their links; InputError says what is wrong."""
     folder = folder or assets("kibana") / "dashboards"
-    boards = [dashboard(yaml_of(path.read_bytes()), path) for path in sorted(folder.glob("*.yml"))]
+    texts = {path: path.read_bytes().replace(b"THIS_VERSION", __version__.encode()) for path in sorted(folder.glob("*.yml"))}
+    boards = [dashboard(yaml_of(text), path) for path, text in texts.items()]
     return tuple(sorted(boards, key=lambda board: (board.order, board.id)))
 
 

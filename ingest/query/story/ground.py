@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,7 +56,7 @@ class Ground:
     one-sided area between its quantile function and the reference's times its samples, in ns summed over samples. `whole` are
     windows that lie wholly within the data of the run (the first and the last are parts). `reference` has a row for each group:
     its windows at or below their median p99, merged. `rows` are the windows themselves, `group_of` and `window_of` say where
-    each row of it belongs. `warnings` are those of the answer that it was made of,
+    each row of it belongs, `row_at` (G, T) which row is there, -1 for none. `warnings` are those of the answer it was made of,
     `missing` are the samples that it lacks, `lacks` says so; `partly` that this is more than what came after the last row of a
     log. `covered_ns` is from when to when it has data. `outcomes` are there where operations failed: all else is about those that
     did not. `finer` is the same run in the same windows by volume, job and tag,
@@ -78,6 +79,7 @@ class Ground:
     rows: Intervals[Group]
     group_of: Int
     window_of: Int
+    row_at: Int
     occupied: Int
     reference: Intervals[Group]
     warnings: tuple[str, ...] = ()
@@ -132,9 +134,14 @@ class Ground:
             members[member(labels)].append(code)
         return members
 
+    def rows_of(self, groups: Int | Sequence[int], windows: Int | Bool | slice) -> Int:
+        """Return which rows are those of some groups in some windows, rising."""
+        found: Int = np.sort(self.row_at[groups][:, windows], axis=None)
+        return found[np.searchsorted(found, 0) :]
+
     def counts(self, groups: Int, windows: Int) -> Int:
         """Return the counts by bin (all bins of the layout) of some groups in some windows together."""
-        part = self.rows.take(np.flatnonzero(self.cells(groups, windows)[self.group_of, self.window_of]))
+        part = self.rows.take(self.rows_of(groups, windows))
         return np.bincount(part.bins, part.counts, self.rows.layout.bins).astype(np.int64)  # exact below 2^53
 
 
@@ -293,6 +300,7 @@ class Story:
 
 MOST_WINDOWS = 720
 LEAST_STEP_NS = 100 * MS
+LOCAL = 0.9  # of a run: what is missing of more of it says nothing of a stretch
 HOST, OP, JOB = "host", "op", "job"
 MEMBERS = (HOST, "volume", JOB)
 FINER = ("volume", JOB, "tag")  # labels that tell parts of members apart
@@ -401,6 +409,7 @@ def ground_of(answer: Answer) -> Ground:
         rows=rows,
         group_of=group,
         window_of=window,
+        row_at=_spread(shape, group, window, np.arange(len(rows), dtype=np.float64), -1).astype(np.int64),
         occupied=np.flatnonzero(np.bincount(rows.bins)),
         reference=reference,
         warnings=answer.warnings,
@@ -447,7 +456,7 @@ def reference_of(rows: Intervals[Group], group: Int, p99_ns: Float, usable: Bool
 
 def excess_against(ground: Ground, group: int, others: Sequence[int]) -> Float:
     """Return the excess in ns (T) of the windows of a group against the merged references of other groups: its peers."""
-    chosen = np.flatnonzero(ground.group_of == group)
+    chosen = ground.rows_of([group], slice(None))
     alike = as_one(ground.reference.take(np.array(list(others), np.int64)))
     out = np.zeros(len(ground.start_ns))
     out[ground.window_of[chosen]] = excess_of(ground.rows.take(chosen), np.zeros(len(chosen), np.int64), alike)
@@ -461,8 +470,17 @@ def as_one(rows: Intervals[Group]) -> Intervals[Group]:
 
 def peers_of(ground: Ground, group: int) -> list[int]:
     """Return the groups that do the same as a group on another host (or volume, or job): its peers."""
-    does = [{name: value for name, value in labels if name not in MEMBERS} for labels in ground.groups]
-    return [code for code, work in enumerate(does) if code != group and work == does[group]]
+    return [code for code in _doing_the_same(ground.groups)[group] if code != group]
+
+
+@lru_cache(maxsize=4)
+def _doing_the_same(groups: tuple[Labels, ...]) -> list[list[int]]:
+    """Return of each group the groups that do the same, itself among them."""
+    alike: dict[Labels, list[int]] = {}
+    work = [tuple((name, value) for name, value in labels if name not in MEMBERS) for labels in groups]
+    for code, does in enumerate(work):
+        alike.setdefault(does, []).append(code)
+    return [alike[does] for does in work]
 
 
 def most_times(ground: Ground, codes: Collection[int]) -> float:
@@ -485,22 +503,26 @@ def is_lost(ground: Ground, codes: Collection[int], start_ns: int, end_ns: int, 
 
     What is missing of most of the run says nothing of a stretch of it.
     """
-    local = (int(ground.start_ns[-1]) + ground.step_ns - int(ground.start_ns[0])) // 2
-    spans = (entry.span for entry in _missing_of(ground, codes))
-    inside = ((max(begin, start_ns), min(end, end_ns)) for begin, end in spans if end - begin <= local)
+    spans = (entry.span for entry in _missing_of(ground, codes) if _says_when(ground, entry))
+    inside = ((max(begin, start_ns), min(end, end_ns)) for begin, end in spans)
     return _union_ns(inside) >= share * (end_ns - start_ns)
 
 
 def lost_windows(ground: Ground) -> Bool:
     """Return in which windows (G, T) samples of groups are missing; what is missing of most of the run says nothing of those."""
     lost = np.zeros(ground.shape, np.bool_)
-    local = (int(ground.start_ns[-1]) + ground.step_ns - int(ground.start_ns[0])) // 2
     for entry in ground.missing:
         begin, end = entry.span
-        if end - begin <= local:
+        if _says_when(ground, entry):
             at = (ground.start_ns < end) & (ground.start_ns + ground.step_ns > begin)
             lost |= np.array([_may_be_of(entry, labels) for labels in ground.groups])[:, None] & at
     return lost
+
+
+def _says_when(ground: Ground, entry: Missing) -> bool:
+    """Return whether an entry says when samples are missing: not if it is of nearly all of the run."""
+    begin, end = entry.span
+    return end - begin <= LOCAL * (int(ground.start_ns[-1]) + ground.step_ns - int(ground.start_ns[0]))
 
 
 def _union_ns(spans: Iterable[tuple[int, int]]) -> int:

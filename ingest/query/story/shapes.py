@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ingest.core.grid import SECOND
-from ingest.core.intervals import Bool, Int
+from ingest.core.intervals import Bool, Int, row_sums
 from ingest.core.layout import Float
 from ingest.core.quantiles import Ranked, parse_percentiles
 from ingest.query.story.ground import (
@@ -65,6 +65,7 @@ from ingest.query.story.segments import (
     share_gains,
     stretches_where,
 )
+from ingest.query.windows import pieces
 from ingest.read.schedule import OMISSION as WARNING
 
 # Stall: completions of a member stop, then some arrive with latencies as long as the gap.
@@ -377,8 +378,7 @@ def _unequal(samples: Float, explained: set[int], ground: Ground) -> list[Claim]
 
 def _overall(ground: Ground, code: int, name: str) -> float:
     """Return a percentile of a group over the whole run in ns, as the command of the finding shows it."""
-    rows = ground.rows.take(np.flatnonzero(ground.group_of == code))
-    whole = as_one(rows)
+    whole = as_one(ground.rows.take(ground.rows_of([code], slice(None))))
     (percentile,) = parse_percentiles(name)
     return float(Ranked(whole).values(np.zeros(1, np.int64), percentile.ranks(whole.samples))[0])
 
@@ -511,10 +511,10 @@ def modes(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
             continue
         below = np.cumsum(places.shares)[:-1]
         valley = places.valleys_ns[int(np.argmin(np.abs(below - 0.5)))]  # the one that divides the samples most evenly
-        slow = _above(ground, valley)
-        if not _at_once(ground, slow, members):
+        slow = _above(ground, valley, members)
+        if not _at_once(ground.samples[members] - slow, slow):
             continue
-        claims.append(_modes(ground, together, places, valley, slow))
+        claims.append(_modes(ground, together, places, valley, int(slow.sum())))
         taken |= set(members.tolist())
     return claims
 
@@ -619,19 +619,18 @@ def _heavy(
     return peaks, valleys
 
 
-def _above(ground: Ground, valley_ns: float) -> Float:
-    """Return the samples above a latency by group and window, (G, T)."""
-    slow = ground.rows.layout.middles_of(ground.rows.bins) > valley_ns
-    row = ground.rows.row[slow]
-    codes = ground.group_of[row] * ground.shape[1] + ground.window_of[row]
-    return np.bincount(codes, ground.rows.counts[slow], math.prod(ground.shape)).reshape(ground.shape).astype(np.float64)
+def _above(ground: Ground, valley_ns: float, members: Int) -> Int:
+    """Return the samples of some groups above a latency by window, (members, T)."""
+    slow = ground.rows.layout.middles_of(np.arange(ground.rows.layout.bins)) > valley_ns
+    rows = ground.rows_of(members, slice(None))
+    above = np.zeros(ground.shape, np.int64)
+    for place, part in pieces(ground.rows.take(rows)):
+        above[ground.group_of[rows[place]], ground.window_of[rows[place]]] = row_sums(part.indptr, part.counts * slow[part.bins])
+    return above[members]
 
 
-def _at_once(ground: Ground, slow: Float, members: Int) -> bool:
-    """Return whether each member has both modes, and has them in the same windows."""
-    held = ground.samples[members].astype(np.float64)
-    above = slow[members]
-    below = held - above
+def _at_once(below: Int, above: Int) -> bool:
+    """Return whether each member has both modes, and has them in the same windows, (members, T)."""
     for high, low in zip(above, below, strict=True):
         smaller = min(high.sum(), low.sum())
         if smaller < LEAST_SHARE / 2 * (high.sum() + low.sum()) or np.minimum(high, low).sum() < TOGETHER * smaller:
@@ -639,7 +638,7 @@ def _at_once(ground: Ground, slow: Float, members: Int) -> bool:
     return True
 
 
-def _modes(ground: Ground, together: Together, places: Places, valley: float, slow: Float) -> Claim:
+def _modes(ground: Ground, together: Together, places: Places, valley: float, slow: int) -> Claim:
     """Return the claim of modes: a fact of the run."""
     members = together.members
     return Claim(
@@ -649,7 +648,7 @@ def _modes(ground: Ground, together: Together, places: Places, valley: float, sl
         cells=ground.cells((), slice(None)),
         value_ns=places.peaks_ns[-1],
         times=places.peaks_ns[-1] / places.peaks_ns[0],
-        samples=int(slow[members].sum()),
+        samples=slow,
         latency_ns=(int(valley), int(known_most(ground.top_ns[members]))),
         details={"changes": False, "peaks_ns": places.peaks_ns, "shares": places.shares, "valley_ns": valley},
     )

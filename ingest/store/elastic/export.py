@@ -37,6 +37,7 @@ from ingest.store.elastic.findings import breath_chunks, episode_line, finding_l
 from ingest.store.elastic.rollups import RollupDocuments, RollupWriter
 from ingest.store.elastic.runs import RUN, SOURCE, SharedWindows, SourceState, host_key_in, run_document, source_document, writing
 from ingest.store.elastic.templates import Names, digest
+from ingest.store.findings import stamp_of
 from ingest.store.lifecycle import step_in
 from ingest.store.live import ALL_FINAL
 from ingest.store.records import (
@@ -118,8 +119,9 @@ def made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]
         yield mark_line(record.run, mark, names)
     for episode in store.episodes([record.run]):
         yield episode_line(episode, names)
+    stamp = stamp_of(record, store.sources(record.run))
     for finding in store.findings_of([record.run]):
-        yield finding_line(finding, names)
+        yield finding_line(finding, names, of_now=finding.stamp == stamp)
     yield from source_lines
     yield writing_line(names.one("runs"), digest([RUN, record.run]), run_document(record, 0))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ingest import __version__
 from ingest.core.breaths import BREATH, SUMS, BreathSample, BreathWindows, StoredBreaths, weight_of
 from ingest.core.errors import StoreError, counted
 from ingest.core.grid import SECOND
@@ -125,9 +126,13 @@ def keep_findings(connection: Connection, names: Names, run: str, kept: Sequence
     put_all_at_once(connection, lines, "a finding")
 
 
-def finding_line(document: StoredFinding, names: Names) -> bytes:
-    """Return a finding as both lines of a bulk request."""
+def finding_line(document: StoredFinding, names: Names, *, of_now: bool = True) -> bytes:
+    """Return a finding as both lines of a bulk request.
+
+    Beside its stamp stands the version that told it, for Kibana, which marks what another one told; unless that is not `of_now`.
+    """
     own = {name: getattr(document, name) for name in FINDING}
+    own["stamp"] = [document.stamp, *([f"version {__version__}"] if of_now else [])]
     times = {name: own.pop(name) for name in ("start_ns", "end_ns")} | {"end": document.end_ns // MS}
     rest = {name: own.pop(name) for name in ("share", "missing_share", "content")}
     finding = {**own, "labels": dict(document.labels), "who": document.who, **times, **rest}
@@ -140,10 +145,19 @@ def findings_of(connection: Connection, names: Names, runs: Iterable[str]) -> li
     """Return the findings of runs, by run and rank."""
     stored = documents(connection, names.one("findings"), {"terms": {"run.id": sorted(runs)}})
     kept = [
-        StoredFinding(run=one["run"]["id"], text=one.get("text", ""), **{name: one["finding"][name] for name in FINDING})
+        StoredFinding(
+            run=one["run"]["id"],
+            text=one.get("text", ""),
+            **{**{name: one["finding"][name] for name in FINDING}, "stamp": _stamp(one["finding"]["stamp"])},
+        )
         for one in stored
     ]
     return sorted(kept, key=lambda document: (document.run, document.rank))
+
+
+def _stamp(stored: str | Sequence[str]) -> str:
+    """Return the stamp of a stored finding; those of earlier versions have it alone."""
+    return stored if isinstance(stored, str) else stored[0]
 
 
 def _id(document: StoredFinding) -> str:

@@ -138,10 +138,8 @@ def merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Interv
         buckets.setdefault((row[3], str(row[1]).endswith(IN_FLIGHT)), []).append(row)
     for (layout, weighted), bucket in buckets.items():
         op, kind, host, _, start, end, coding, bins, total, least, most, exact, moved, count = zip(*bucket, strict=True)
-        table: dict[Series, int] = {}
-        codes = [
-            table.setdefault(Series(run=run, host=h, op=o, kind=k), len(table)) for o, k, h in zip(op, kind, host, strict=True)
-        ]
+        names: dict[tuple[str, str, str], int] = {}
+        codes = [names.setdefault(each, len(names)) for each in zip(op, kind, host, strict=True)]
         indptr, bin_numbers, counts = unpack(np.array(coding, np.int64), bins)
         check_bins(layout_in(layout), indptr, bin_numbers, counts, None if weighted else count)
         starts, ends = np.array(start, np.int64), np.array(end, np.int64)
@@ -149,7 +147,7 @@ def merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Interv
         values = _exact(total, least, most, exact, None if layout_in(layout).has_bins else moved)
         yield Intervals(
             layout=layout_in(layout),
-            table=tuple(table),
+            table=tuple(Series(run=run, host=h, op=o, kind=k) for o, k, h in names),
             series=np.array(codes, np.int64),
             start_ns=starts,
             end_ns=ends,

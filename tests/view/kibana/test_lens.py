@@ -312,6 +312,28 @@ def test_findings_are_those_that_are_kept_whatever_is_chosen(site, panels) -> No
     assert any("stalled" in row["what"] and row["who"] == "host ceph-b" for row in rows)
 
 
+@pytest.mark.slow
+def test_findings_that_another_version_told_are_marked(site, panels, monkeypatch) -> None:
+    saved, shown = panels["cluster-latency-findings"], shown_of(site, "nightly")
+
+    def marked() -> set[tuple[str, bool]]:
+        return {(row["run"], row["told by this version"] == 1) for row in asked_rows(site, saved, replace(shown, begin_ms=0))}
+
+    runs = {run for run, _ in marked()}
+    (nightly,) = runs - {"late"}
+    assert marked() == {(run, True) for run in runs}
+    with open_store(site.url, write=True) as store:
+        kept = store.findings_of([nightly])
+        with monkeypatch.context() as patch:
+            patch.setattr("ingest.store.elastic.findings.__version__", "0.0.1")
+            store.keep_findings(nightly, kept)
+        try:
+            assert store.findings_of([nightly]) == kept
+            assert marked() == {(run, run != nightly) for run in runs}
+        finally:
+            store.keep_findings(nightly, kept)
+
+
 def test_intervals_are_what_kibana_makes_of_a_range() -> None:
     """Read off Kibana's calc_auto_interval: 50 bars, the next wider step; a written width is widened beyond 1,000 bars."""
     minute, hour, day = 60_000, 3_600_000, 86_400_000
