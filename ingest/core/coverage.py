@@ -371,6 +371,7 @@ def is_same_host(one: str, other: str) -> bool:
 MEANS_ALONE, NOT_IN_NUMBERS = "means-alone", "means alone without a histogram, not in numbers from histograms"
 BY_KIND = "--by kind shows them, too"
 OTHER_KIND = "other-kind"
+IN_BOTH = "in-two-files"
 JOB = ("host", "volume", "job")
 KINDS_PLAIN_NAMES = ("name", "from_ns", "to_ns")
 KINDS, HELD, STATED, STRETCHES, POLLED = "kinds", "held", "stated", "stretches", "polled"  # of the account of a stored source

@@ -29,6 +29,7 @@ from ingest.core.coverage import (
     ALL_LOGS,
     FEWER,
     HELD,
+    IN_BOTH,
     MORE,
     POLLED,
     SEE_INSPECT,
@@ -42,7 +43,7 @@ from ingest.core.errors import counted, listed
 from ingest.core.labels import MIXED
 from ingest.core.values import Value
 
-IN_BOTH, GIVE_ONE = "in-two-files", "give the one that holds all of them"
+GIVE_ONE = "give the one that holds all of them"
 POLLED_TWICE, NO_OVERLAP = "counted-twice", "give files whose times do not overlap"
 WITHOUT_LOG = "jobs-without-log"
 LOG_ALL = "have every job log: write_hist_log in front of the first --name, or tailboard wrap-fio"
@@ -222,18 +223,29 @@ def in_both(stretches: Iterable[Mapping[str, Any]], labels: Mapping[str, Mapping
     """Return what files of a run hold of operations that an earlier one holds, too, by the `stretches` of their accounts.
 
     Each file keeps one in `every` sums of its stretches of operations, chosen by their value: the same in each file. `labels` are
-    those of the operations of each file by its path. In rows of either of them operations may be counted twice.
+    those of the operations of each file by its path, but the `kind` that a file may have as a whole. In rows of either of them
+    operations may be counted twice.
     """
     met: dict[int, Mapping[str, Any]] = {}
+    kinds: dict[str, Mapping[str, str]] = {}
     found: Counter[tuple[str, str]] = Counter()
     for entry in sorted(stretches, key=itemgetter("path")):
+        kinds[entry["path"]] = {"kind": entry["kind"]} if "kind" in entry else {}
         for value in np.frombuffer(b64decode(entry["sums"]), "<u8").tolist():
             other = met.setdefault(value, entry)
             if other["path"] != entry["path"]:
                 found[entry["path"], other["path"]] += max(entry["every"], other["every"])
     sentence = "about {:,} of its operations are in {} as well, with the same times and latencies: they are counted twice"
     return [
-        Missing(labels[path], None, None, None, 0, None, Caveat(IN_BOTH, pair[0], sentence.format(number, pair[1]), GIVE_ONE))
+        Missing(
+            {**labels[path], **kinds[path]},
+            None,
+            None,
+            None,
+            0,
+            None,
+            Caveat(IN_BOTH, pair[0], sentence.format(number, pair[1]), GIVE_ONE),
+        )
         for pair, number in found.items()
         for path in pair
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -11,6 +12,7 @@ import numpy as np
 
 from ingest.core.coverage import (
     ANY_TIME,
+    IN_BOTH,
     MEANS_ALONE,
     NO_LACK,
     OPEN,
@@ -83,7 +85,10 @@ class Lack(NamedTuple):
 def missing_from(
     entries: Iterable[Missing], question: Question, run_labels: RunLabels, bounds: Mapping[str, Bounds]
 ) -> tuple[Lack, ...]:
-    """Return the entries that a question may select, cut at its `bounds`: from when to when it asks about each run, in ns."""
+    """Return the entries that a question may select, cut at its `bounds`: from when to when it asks about each run, in ns.
+
+    What two files both hold is counted twice where both are selected: each has an entry of it, with one caveat.
+    """
     selected: list[Lack] = []
     for whole in entries:
         if whole.run not in bounds or not run_matches(whole.run, question.runs):
@@ -101,7 +106,12 @@ def missing_from(
         if all(value is None or _matches(name, value, question.where[name]) for name, value in asked.items()):
             sure = None not in asked.values() and entry is whole
             selected.append(Lack(replace(entry, labels=labels) if of_run else entry, sure))
-    return tuple(selected)
+    files = Counter(_of_both(lack) for lack in selected)
+    return tuple(lack for lack in selected if lack.entry.caveat.code != IN_BOTH or files[_of_both(lack)] > 1)
+
+
+def _of_both(lack: Lack) -> tuple[str, str, str]:
+    return lack.entry.run, lack.entry.caveat.subject, lack.entry.caveat.sentence
 
 
 def _cover(bounds: Bounds, span: tuple[int, int]) -> bool:

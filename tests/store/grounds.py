@@ -235,7 +235,7 @@ def many_logs(folder: Path, files: int = 6, *, turns: int) -> Path:
             for turn in range(turns):
                 for line in lines:
                     stamp, rest = line.split(",", 1)
-                    out.write(f"{int(stamp) + 4000 * turn},{rest}\n")
+                    out.write(f"{int(stamp) + 4000 * turn + number},{rest}\n")  # no two of them hold the same I/Os
             out.write(lines[0].replace("1005", str(4000 * turns + 1000 * number), 1) + "\n")
     return folder
 

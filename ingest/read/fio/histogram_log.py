@@ -351,12 +351,12 @@ class Copied:
             self._every *= 2
             self._kept = {number: by for number, by in self._kept.items() if by % self._every == 0}
 
-    def finish(self, account: Account) -> None:
-        """Put it into the account, with how many I/Os each stretch stands for."""
+    def finish(self, account: Account, kind: str) -> None:
+        """Put it into the account, with the kind of the log and how many I/Os each stretch stands for."""
         if self._kept:
             sums = b64encode(np.array(sorted(self._kept), "<u8").tobytes()).decode()
             each = max(1, self._every * self._samples // self._rows)
-            account.stretches.append({"path": account.path, "every": each, "sums": sums})
+            account.stretches.append({"path": account.path, "kind": kind, "every": each, "sums": sums})
 
 
 class Chain:
@@ -690,7 +690,7 @@ class Chains:
         the other logs where the JSON has but one sum for all. Where fio counted all ops together (unified_rw_reporting)
         the last interval is of no one op: it is `mixed`.
         """
-        self.copied.finish(self.account)
+        self.copied.finish(self.account, self.context.series.kind)
         if self.mask is not None and not self.context.jobs and not self.context.grouped:
             self.account.note(repairs.LOST_UNKNOWN)
         if self.context.zero.origin in clock.UNKNOWN:
