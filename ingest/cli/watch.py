@@ -151,11 +151,11 @@ class Telling:
     """
 
     def __init__(self, sla: Path, hook: Webhook | None = None, marks: Sequence[Mark] = ()) -> None:
-        from ingest.objectives.check import after
+        from ingest.objectives.check import alerting
         from ingest.objectives.objectives import read_objectives
 
         self._sla, self._objectives = sla, read_objectives(sla, None)
-        self._judge: Callable[[Store, str], Checked | None] = after(self._objectives, self._report, sla, marks)
+        self._judge: Callable[[Store, str], Checked | None] = alerting(self._objectives, self._report, sla, marks)
         self._hook = hook
         self._waiting: list[News] = []
         self._complained = False

@@ -185,7 +185,7 @@ def certain(verdict: Verdict) -> list[Episode]:
     return [episode for episode in verdict.episodes if episode.state != PROVISIONAL]
 
 
-def after(
+def alerting(
     objectives: Sequence[AnyObjective], tell: Tell, path: Path | None = None, marks: Sequence[Mark] = ()
 ) -> Callable[[Store, str], Checked | None]:
     """Return what `watch` calls after each cycle: it judges the final windows of a run, keeps the episodes, reports changes.

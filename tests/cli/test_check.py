@@ -17,7 +17,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from ingest.cli import run as command
-from ingest.objectives.check import Checked, after, finding_of
+from ingest.objectives.check import Checked, alerting, finding_of
 from ingest.objectives.junit import junit
 from ingest.objectives.objectives import WORDS, read_objectives
 from ingest.query.episodes import ENDED, Episode, Verdict
@@ -461,7 +461,7 @@ def test_a_watched_run_tells_of_each_beginning_and_end_once(tmp_path: Path) -> N
             loaded(ground.url, [log], run="live", reading={"description": description_of(str(tmp_path / "log" / "events.yml"))})
             # Each cycle in a store and with a memory of its own, as after a restart.
             with open_store(ground.url, write=True) as store:
-                judge = after(read_objectives(path), lambda one: told.append((one.start_ns, one.end_ns, one.state)), path)
+                judge = alerting(read_objectives(path), lambda one: told.append((one.start_ns, one.end_ns, one.state)), path)
                 judge(store, "live")
                 judge(store, "live")
         final = kept(ground.url)

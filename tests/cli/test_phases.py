@@ -12,7 +12,7 @@ import pytest
 from ingest.cli import run as command
 from ingest.cli.watch import Telling
 from ingest.core.units import utc
-from ingest.objectives.check import after
+from ingest.objectives.check import alerting
 from ingest.objectives.objectives import read_objectives
 from ingest.read.described.description import description_of
 from ingest.read.marks import read_marks
@@ -162,7 +162,9 @@ def test_a_watched_run_is_judged_by_the_marks_that_came_so_far(ground_files, tmp
         "objectives:\n  - {name: moving, percentile: 99, threshold: 20ms, window: 1s, during: 'rebalance*'}\n"
         "  - {name: quiet, percentile: 99, threshold: 20ms, window: 1s, outside: 'rebalance*'}\n"
     )
-    judge = after(read_objectives(sla), lambda one: news.append((one.objective, (one.start_ns - ZERO) // SECOND, one.state)), sla)
+    judge = alerting(
+        read_objectives(sla), lambda one: news.append((one.objective, (one.start_ns - ZERO) // SECOND, one.state)), sla
+    )
     with grounds("sqlite", tmp_path) as ground:
         for until in (8, 12, 16, 30):
             log = written(tmp_path / "log", events(range(until)))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.objectives.check import after, check, finals_of, labels_of
+from ingest.objectives.check import alerting, check, finals_of, labels_of
 from ingest.objectives.objectives import read_objectives
 from ingest.query.episodes import PROVISIONAL
 from ingest.query.question import Question
@@ -44,7 +44,7 @@ def test_episodes_are_told_once_and_only_of_final_windows(tmp_path: Path, kind: 
             if second % 10 == 0:
                 store.__exit__(None, None, None)
                 store = open_store(ground.url, write=True)
-                judge = after(objectives, lambda one: told.append((clock.seconds, one)), path)
+                judge = alerting(objectives, lambda one: told.append((clock.seconds, one)), path)
                 watch = begun(folder, store, clock, judge)
             for host, lag in (("h1", 0), ("h2", 3)):
                 if 0 <= second - lag < 40:

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.burn_rate import RUNS, results
 from ingest.cli import run as command
-from ingest.objectives.check import after, check, labels_of
+from ingest.objectives.check import alerting, check, labels_of
 from ingest.objectives.objectives import read_objectives
 from ingest.objectives.webhook import payload
 from ingest.query.burn_rate import BurnAlert, burning
@@ -118,7 +118,9 @@ def test_a_watch_warns_once_and_before_the_budget_is_gone(tmp_path: Path) -> Non
     with open_store(f"sqlite:{tmp_path / 'x.db'}", write=True) as store:
         for second in range(0, 400, 10):
             if second in (0, 140, 360):
-                judge = after(objectives, lambda one: told.append((clock.seconds, one)) if isinstance(one, BurnAlert) else None)
+                judge = alerting(
+                    objectives, lambda one: told.append((clock.seconds, one)) if isinstance(one, BurnAlert) else None
+                )
                 watch = begun(log.parent, store, clock, judge)
             with log.open("a") as out:
                 for at in range(second, second + 10):

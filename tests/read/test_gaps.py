@@ -124,7 +124,7 @@ def test_the_latency_that_reaches_back_over_the_gap_is_at_the_stamp(log: Any, ta
 # ---- a recording: fio was stopped from 27.2 to 32.2 s ----
 
 
-def test_a_recorded_stall_is_where_each_io_says(tmp_path: Path) -> None:
+def test_n16_a_recorded_stall_is_where_each_io_says(tmp_path: Path) -> None:
     of_rows, of_ios = tmp_path / "rows", tmp_path / "ios"
     for folder, pattern in ((of_rows, "*_clat_hist.*"), (of_ios, "*_clat.*")):
         folder.mkdir()

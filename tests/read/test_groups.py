@@ -76,7 +76,7 @@ WHOLE = (
 
 
 @pytest.mark.parametrize("case", WHOLE, indirect=True)
-def test_a_whole_run_is_what_fio_counts(case: Path) -> None:
+def test_n1_n2_a_whole_run_is_what_fio_counts(case: Path) -> None:
     assert counted(case) == (told(case), True)
 
 

@@ -415,7 +415,7 @@ class WatchCycle:
             for tail in watching.fallen_silent(run):
                 tail.fall_silent()
                 news.append(tail.news([], watching.name))
-        watch = watching.marks(run)
+        watch = watching.final_until(run)
         told = watching.told.get(run)
         late = told is None or watch.told_ns - told.told_ns >= HEARTBEAT_NS  # others have not heard of it for long
         if not news and not late and told is not None and watch.final_ns == told.final_ns:

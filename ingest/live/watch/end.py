@@ -33,7 +33,7 @@ def settle(watching: Watching) -> LoadAccount:
     runs = {run for run, _ in watching.tails}
     watching.forget([*other, *_copies(watching, wanted)])
     for run in runs:
-        watching.live.note_watch(replace(watching.marks(run), final_ns=NOTHING_LEFT))
+        watching.live.note_watch(replace(watching.final_until(run), final_ns=NOTHING_LEFT))
     for key in lost:
         tail = watching.tails[key]
         watching.live.finish(replace(tail.record, account=tail.kept(GONE), digest=GONE), tail.spans)

@@ -173,7 +173,7 @@ class Watching:
             self.say_once(f"nothing to read yet: {error}")
             return Found((), (), {})
 
-    def marks(self, run: str) -> Watch:
+    def final_until(self, run: str) -> Watch:
         """Return up to when the windows of a run are final: what all its live series have reported, less the largest latency."""
         tails, before = self.of(run), self.told.get(run)
         largest = max([before.largest_ns if before else 0, *(tail.largest_ns for tail in tails)])
