@@ -105,7 +105,7 @@ def test_nothing_is_known_better_than_its_bins() -> None:
     assert "its bins are 0.78 % wide" in accuracy.why_not()
 
 
-@pytest.mark.parametrize(("wanted", "status"), [("50%", 0), ("0.5%", 5)])
+@pytest.mark.parametrize(("wanted", "status"), [("50%", 0), pytest.param("0.5%", 5, marks=pytest.mark.slow)])
 def test_a_watch_ends_when_all_is_known(tmp_path: Path, capfd, wanted: str, status: int) -> None:
     path = written(tmp_path / "logs", operations(120, 50))
     words = ["--input-format", str(tmp_path / "logs" / "events.yml"), "--store", f"sqlite:{tmp_path / 'x.db'}", "--run", "r"]

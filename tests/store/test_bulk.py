@@ -56,7 +56,7 @@ def sent(double: ElasticsearchDouble, bodies: list[bytes], letters: Path, patien
     return delivery
 
 
-@pytest.mark.parametrize("breaker", [False, True], ids=["pressure", "breaker"])
+@pytest.mark.parametrize("breaker", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["pressure", "breaker"])
 def test_f6_a_body_that_never_fits_is_halved_down_to_the_document(double, tmp_path: Path, breaker: bool) -> None:
     """The server says by its numbers that a body is too large for ever; its breaker leaves that open."""
     memory = double.hold_at_most(1_000, breaker=breaker)

@@ -62,7 +62,7 @@ def reading(folder: Path) -> dict:
         pytest.param(1, MEMBERS, marks=pytest.mark.slow),
         pytest.param(2, [("a", "1", "x"), ("a", "2", "x"), ("a", "3", "y")], marks=pytest.mark.slow),
         pytest.param(3, [("a", "", job) for job in "xyz"], marks=pytest.mark.slow),
-        (4, [("a", "", "x"), ("b", "", "x"), ("c", "", "x")]),
+        pytest.param(4, [("a", "", "x"), ("b", "", "x"), ("c", "", "x")], marks=pytest.mark.slow),
     ],
 )
 def test_a_store_tells_the_story_of_its_files_and_when_they_are_steady(kind, seed, members, tmp_path: Path, monkeypatch) -> None:
@@ -100,6 +100,7 @@ def test_a_store_tells_the_story_of_its_files_and_when_they_are_steady(kind, see
             assert ((both["start_ns"] - START) // SECOND).tolist() == [0, found["w"] // SECOND]
 
 
+@pytest.mark.slow
 def test_commands_say_where_a_steady_part_begins(tmp_path: Path, capsys) -> None:
     logs = {"w": written(tmp_path / "w", 5, 20), "q": written(tmp_path / "q", 6, 0)}
     words = ["--input-format", str(tmp_path / "events.yml")]
