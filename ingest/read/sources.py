@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 COMPLETION = "completion"
 PREFER_HIST, PREFER_RAW = "hist", "raw"
 RATE_TEXT = r"(?!0+(\.0*)?$)\d{1,12}(\.\d{1,9})?"
-ALIAS, OFFSET = "{'old name': 'new name'}", "{'h1': -2_000_000}"
+ALIAS, OFFSET, FAILED = "{'old name': 'new name'}", "{'h1': -2_000_000}", "{'tag': 'err*'}"
 SKIPPED, REFUSED, SHADOWED, CONTEXT = "skipped", "refused", "shadowed", "context"
 
 
@@ -87,11 +87,12 @@ class ReadOptions(Value):
             taken["recorded_unit_ns"] = at_least(1, self.recorded_unit_ns, "recorded_unit_ns")
         if self.t0 is not None and not (isinstance(self.t0, str) and self.t0 == "mtime"):
             taken["t0"] = at_least(1 - MOST_NS, self.t0, "t0 ('mtime', or ns since 1970)")
-        if unknown := set(one_of(Mapping, self.failed, "failed", "{'tag': 'err*'}")) - {*THREAD, "op"}:
+        for name, example in (("failed", FAILED), ("host_alias", ALIAS)):
+            for of, text in one_of(Mapping, getattr(self, name), name, example).items():
+                one_of(str, of, name, example)
+                one_of(str, text, name, example)
+        if unknown := set(self.failed) - {*THREAD, "op"}:
             raise UsageError(f"failed takes labels of operations: {', '.join((*THREAD, 'op'))}, not {listed(sorted(unknown))}")
-        for host, alias in one_of(Mapping, self.host_alias, "host_alias", ALIAS).items():
-            one_of(str, host, "host_alias", ALIAS)
-            one_of(str, alias, "host_alias", ALIAS)
         for host, offset in one_of(Mapping, self.host_offset_ns, "host_offset_ns", OFFSET).items():
             one_of(str, host, "host_offset_ns", OFFSET)
             at_least(1 - MOST_NS, offset, f"host_offset_ns[{host!r}]")

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -126,14 +127,19 @@ def test_r6_a_signal_takes_the_copy_of_standard_input_away(tmp_path: Path, numbe
     """At any moment: while it is copied, where a reader waits for more of it, the whole copy lay in TMPDIR."""
     there, ours = os.pipe()
     command = [sys.executable, "-m", "ingest", "percentiles", "-"]
-    with subprocess.Popen(command, stdin=there, env={**os.environ, "TMPDIR": str(tmp_path)}, cwd=ROOT) as process:
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    heeded = partial(signal.signal, number, signal.SIG_DFL)  # below nohup a command leaves SIGHUP alone
+    with subprocess.Popen(command, stdin=there, env=env, cwd=ROOT, preexec_fn=heeded) as process:
         os.close(there)
         for _ in range(64):  # more than the pipe holds: it has begun to copy once this is written
             os.write(ours, bytes(1 << 16))
         assert list(tmp_path.iterdir())
         process.send_signal(number)
-        assert process.wait() == -number
-        os.close(ours)
+        try:
+            assert process.wait(timeout=60) == -number
+        finally:
+            process.kill()
+            os.close(ours)
     assert list(tmp_path.iterdir()) == []
 
 

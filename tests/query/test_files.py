@@ -250,6 +250,7 @@ def test_csv_of_the_command_says_the_same(archive: Path, step: str, by: tuple[st
         "max",
         "exact",
         "complete",
+        "failed",
         *(f"p{p}" for p in PERCENTS),
     ]
     assert {row["exact"] for row in rows} == {"false"}

@@ -62,7 +62,9 @@ def damaged(folder: Path, form: str, chance: random.Random) -> str:
 
 
 def told(folder: Path) -> list[str]:
-    return [finding.text for story in stories(Files([folder]), Question()) for finding in story.findings]
+    """Return what is said but rhythms: one of them is by chance in what a log has left (0.6 of it gone), and is about that."""
+    found = [finding for story in stories(Files([folder]), Question()) for finding in story.findings]
+    return [finding.text for finding in found if finding.kind != "rhythm"]
 
 
 @pytest.mark.parametrize("number", [QUICK[0], *(pytest.param(number, marks=pytest.mark.slow) for number in QUICK[1:])])

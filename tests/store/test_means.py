@@ -465,7 +465,7 @@ def test_dashboards_know_of_a_later_load_what_all_windows_lack(order: tuple[str,
 
     for name in ("a_lat.1.log", "a_clat.1.log"):
         for host in ("h1", "h3"):
-            (logs / host / name).write_text("".join(rows(name, 2 * hour)))
+            (logs / host / name).write_text("".join(rows(name, 2 * hour + int(host[1]))))  # not the same operations
     (logs / "h2" / "a_clat.1.log").write_text("".join(rows("a_clat.1.log", 0) + rows("a_clat.1.log", 5 * hour)))
     with grounds("double", tmp_path) as ground:
         for number, host in enumerate((*order, "h2"), 1):
