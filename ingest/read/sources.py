@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -88,8 +89,7 @@ class ReadOptions(Value):
         if self.t0 is not None and not (isinstance(self.t0, str) and self.t0 == "mtime"):
             taken["t0"] = at_least(1 - MOST_NS, self.t0, "t0 ('mtime', or ns since 1970)")
         for name, example in (("failed", FAILED), ("host_alias", ALIAS)):
-            for of, text in one_of(Mapping, getattr(self, name), name, example).items():
-                one_of(str, of, name, example)
+            for text in chain.from_iterable(one_of(Mapping, getattr(self, name), name, example).items()):
                 one_of(str, text, name, example)
         if unknown := set(self.failed) - {*THREAD, "op"}:
             raise UsageError(f"failed takes labels of operations: {', '.join((*THREAD, 'op'))}, not {listed(sorted(unknown))}")
