@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,6 +37,13 @@ class Evidence(NamedTuple):
     fact: str
     value: str
     origin: str
+
+
+def _check_texts(of: Any, name: str, example: str) -> None:
+    """Raise UsageError unless an option maps texts to texts."""
+    for pair in one_of(Mapping, of, name, example).items():
+        for text in pair:
+            one_of(str, text, name, example)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -88,9 +94,8 @@ class ReadOptions(Value):
             taken["recorded_unit_ns"] = at_least(1, self.recorded_unit_ns, "recorded_unit_ns")
         if self.t0 is not None and not (isinstance(self.t0, str) and self.t0 == "mtime"):
             taken["t0"] = at_least(1 - MOST_NS, self.t0, "t0 ('mtime', or ns since 1970)")
-        for name, example in (("failed", FAILED), ("host_alias", ALIAS)):
-            for text in chain.from_iterable(one_of(Mapping, getattr(self, name), name, example).items()):
-                one_of(str, text, name, example)
+        _check_texts(self.failed, "failed", FAILED)
+        _check_texts(self.host_alias, "host_alias", ALIAS)
         if unknown := set(self.failed) - {*THREAD, "op"}:
             raise UsageError(f"failed takes labels of operations: {', '.join((*THREAD, 'op'))}, not {listed(sorted(unknown))}")
         for host, offset in one_of(Mapping, self.host_offset_ns, "host_offset_ns", OFFSET).items():
