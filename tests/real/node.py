@@ -22,7 +22,7 @@ from xml.etree import ElementTree as ET
 
 HERE = Path(__file__).parent
 BUILD = HERE.parents[1] / "build" / "real-node"
-START_SECONDS = 120
+START_SECONDS, LEAST_FREE = 120, 4 << 30
 DESCRIPTOR = """\
 description=of tests
 version={version}
@@ -94,8 +94,9 @@ def running(data: Path, port: int = 0) -> Iterator[tuple[str, subprocess.Popen[s
 
 def main(command: list[str]) -> int:
     """Return the exit status of a command that ran beside a node."""
-    fast = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=fast if fast.is_dir() else None) as folder, running(Path(folder) / "data") as (url, _):
+    memory = Path("/dev/shm")
+    fast = memory if memory.is_dir() and shutil.disk_usage(memory).free > LEAST_FREE else None
+    with tempfile.TemporaryDirectory(dir=fast) as folder, running(Path(folder) / "data") as (url, _):
         return subprocess.run(
             command, env={**os.environ, "ELASTICSEARCH_URL": url, "TAILBOARD_TEST_SERVER": "8"}, check=False
         ).returncode
