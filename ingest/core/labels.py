@@ -163,7 +163,7 @@ def failed_kind(kind: str) -> str:
     """Return the kind of operations that failed, of those that were timed as `kind`: `service.failed`.
 
     It is a kind of its own in documents and rollups, as a layer is, so each store keeps both exactly, without a field for it.
-    An answer makes of it what is asked for (`query.failures`).
+    An answer makes of it what is asked for (`finish` in `query/question.py`).
     """
     return f"{kind}.{FAILED}" if kind else FAILED
 

@@ -82,3 +82,14 @@ def as_yaml(promise: Promise, name: str = "a") -> str:
         f"window: {promise.window}ns, for: {promise.lasting}ns, hold: {promise.hold}ns, no_data: {promise.no_data}, "
         f"where: {{{where}}}, by: [{by}]}}\n"
     )
+
+
+def drawn_marks(seed: int) -> list[tuple[int, int | None]]:
+    """Return marks of a run: some on edges of seconds, some between, some without an end, some that overlap."""
+    noise = random.Random(f"marks {seed}")
+    spans: list[tuple[int, int | None]] = []
+    for _ in range(noise.randint(1, 4)):
+        low = ZERO + noise.randint(0, 45) * SECOND + noise.choice((0, 0, 1, 400 * MS, 999_999_999))
+        length = noise.choice((None, 1, 2 * SECOND, 5 * SECOND, 5 * SECOND + 300 * MS, 12 * SECOND))
+        spans.append((low, None if length is None else low + length))
+    return spans

@@ -8,17 +8,19 @@ import shutil
 from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from ingest.core.intervals import Intervals, one_row
 from ingest.core.labels import Group
 from ingest.core.layout import Edges, common_layout
 from ingest.core.objective import parse_promise, promise_from
 from ingest.core.quantiles import Ranked, extremes, means_between, parse_percentiles
-from ingest.core.units import iso_ns
+from ingest.core.units import iso_ns, utc
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.objectives.check import check as judge
@@ -36,6 +38,7 @@ from ingest.read.described.description import description_of
 from ingest.read.operations import events_layout
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
+from ingest.view.terminal.heatmap import print_heatmap
 from ingest.view.text import csv_lines
 from tests.commands import tailboard
 from tests.effort import few, figure
@@ -220,6 +223,17 @@ def test_the_story_says_who_failed_and_when(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_host_that_fails_while_another_one_fails_more_is_told_too(tmp_path: Path) -> None:
+    operations = rates({"h1": 0, "h2": 0.5, "h3": 0}, lasting=range(20, 50)) + rates({"h4": 0.2}, lasting=range(30, 40))
+    folder, options = logs(tmp_path, operations)
+    told = [found for found in story(Files([folder], options, 1), Question()).findings if found.kind == "failures"]
+    assert {found.who: found.end_ns - found.start_ns for found in told} == {
+        (("host", "h2"),): 30 * SECOND,
+        (("host", "h4"),): 10 * SECOND,
+    }
+
+
+@pytest.mark.slow
 def test_a_run_in_which_nothing_failed_has_no_such_sentence_and_one_that_fails_throughout_has_one(tmp_path: Path) -> None:
     for number, (share, findings) in enumerate(((0, 0), (0.03, 1))):
         here = tmp_path / str(number)
@@ -274,6 +288,15 @@ def test_a_heat_map_has_a_row_of_failures_above_the_top(tmp_path: Path) -> None:
         assert table.columns["count"].sum() == len(operations)
     whole = distribution(Files([folder], options, 1).answer(Question(step="all"))).columns
     assert (whole["lower"][-1], whole["count"][-1], whole["cumulative"][-1]) == (np.inf, sum(windows.values()), len(operations))
+
+
+@pytest.mark.slow
+def test_a_host_that_only_fails_has_a_sentence_in_place_of_a_map(tmp_path: Path) -> None:
+    folder, options = logs(tmp_path, rates({"h1": 0, "h2": 1}, seconds=5))
+    out = StringIO()
+    answer = Files([folder], options, 1).answer(Question(step="1s", by=("host",)))
+    print_heatmap(answer, [], utc, console=Console(file=out, width=100))
+    assert out.getvalue().endswith("h2\nall of its operations failed: --failures apart shows how long they took\n")
 
 
 @pytest.mark.parametrize(

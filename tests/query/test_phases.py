@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import random
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +25,7 @@ from ingest.read.sources import ReadOptions
 from ingest.store import open_store
 from oracles import episodes as oracle
 from tests.effort import figure
-from tests.query.incidents import MS, SECOND, ZERO, drawn, written
+from tests.query.incidents import MS, SECOND, ZERO, drawn, drawn_marks, written
 from tests.query.test_episodes import at, spans
 from tests.store.grounds import grounds, loaded
 
@@ -115,17 +114,6 @@ def phased(folder: Path, events: list[oracle.Event], text: str, marks: list[Mark
     with open_store(ground.url, write=True) as store:
         store.mark_all(folder.name, [noted("", each.at.ns, each.text, each.end and each.end.ns) for each in marks])
         return check(store.answer, {folder.name: {}}, noted=noted_in(store), **words)
-
-
-def drawn_marks(seed: int) -> list[tuple[int, int | None]]:
-    """Return marks of a run: some on edges of seconds, some between, some without an end, some that overlap."""
-    noise = random.Random(f"marks {seed}")
-    spans: list[tuple[int, int | None]] = []
-    for _ in range(noise.randint(1, 4)):
-        low = ZERO + noise.randint(0, 45) * SECOND + noise.choice((0, 0, 1, 400 * MS, 999_999_999))
-        length = noise.choice((None, 1, 2 * SECOND, 5 * SECOND, 5 * SECOND + 300 * MS, 12 * SECOND))
-        spans.append((low, None if length is None else low + length))
-    return spans
 
 
 BUSY = at(*range(30)) + at(9, 10, 11, 12, 20, ms=50)

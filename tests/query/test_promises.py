@@ -26,7 +26,7 @@ from ingest.store import open_store
 from oracles import episodes as oracle
 from oracles import promises
 from tests.effort import few
-from tests.query.incidents import MS, SECOND, ZERO, as_yaml, drawn, written
+from tests.query.incidents import as_yaml, drawn, drawn_marks, written
 from tests.query.test_episodes import found
 from tests.store.grounds import grounds, loaded
 
@@ -82,17 +82,6 @@ def case_of(seed: int) -> Case:
         text = text.replace("no_data:", f"{word}: 'move*', no_data:")
     missing = noise.choice((0, 0, 1, 3)) if len(events) > 10 else 0
     return Case(events, promise, missing, budget, word, spans, text)
-
-
-def drawn_marks(seed: int) -> list[tuple[int, int | None]]:
-    """Return marks of a run: some on edges of seconds, some between, some without an end, some that overlap."""
-    noise = random.Random(f"marks {seed}")
-    spans: list[tuple[int, int | None]] = []
-    for _ in range(noise.randint(1, 4)):
-        low = ZERO + noise.randint(0, 45) * SECOND + noise.choice((0, 0, 1, 400 * MS, 999_999_999))
-        length = noise.choice((None, 1, 2 * SECOND, 5 * SECOND, 5 * SECOND + 300 * MS, 12 * SECOND))
-        spans.append((low, None if length is None else low + length))
-    return spans
 
 
 def checked(folder: Path, case: Case, ground) -> Checked:

@@ -918,7 +918,7 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
 # Failures: when, and of whom, more operations failed than otherwise.
 #
 # A scan over all stretches of windows and all members: the one whose share of failures differs most from that of all the rest, by
-# likelihood, is told; then the next in what time is left. What is nowhere more than elsewhere is said of the whole run.
+# likelihood, is told; then the next in what that leaves. What is nowhere more than elsewhere is said of the whole run.
 
 
 MOST_TOLD, LEAST_SCORE, LEAST_MORE, SCANNED = 3, 12.0, 2.0, 180  # SCANNED: stretches begin and end at so many places at most
@@ -932,8 +932,8 @@ def failures(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     members: dict[Labels, Bool] = {(): np.ones(len(told.groups), np.bool_)}
     for who in sorted({who for labels in told.groups for who in (*((label,) for label in labels), labels)}):
         members.setdefault(who, np.array([set(who) <= set(labels) for labels in told.groups]))
-    left, claims = np.ones(len(ground.start_ns), np.bool_), list[Claim]()
-    while len(claims) < MOST_TOLD and told.failed[:, left].any():
+    left, claims = np.ones(told.failed.shape, np.bool_), list[Claim]()
+    while len(claims) < MOST_TOLD and told.failed[left].any():
         failed, every = (np.where(left, counts, 0) for counts in (told.failed, told.every))
         total = int(failed.sum()), int(every.sum())
         scored = [(*_stretch(failed[own].sum(axis=0), every[own].sum(axis=0), total), who) for who, own in members.items()]
@@ -941,20 +941,19 @@ def failures(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
         if score - math.log(len(members)) < LEAST_SCORE:
             if claims:
                 break
-            first, last, who = 0, len(left) - 1, ()
-        part = np.zeros(len(left), np.bool_)
-        part[first : last + 1] = left[first : last + 1]
-        inside = [int(counts[members[who]][:, part].sum()) for counts in (failed, every)]
+            first, last, who = 0, len(ground.start_ns) - 1, ()
+        own, during = members[who], slice(first, last + 1)
+        inside = [int(counts[own, during].sum()) for counts in (failed, every)]
         rest = [of_all - own for of_all, own in zip(total, inside, strict=True)]
         details = {
             "failed": inside[0],
             "of": inside[1],
             "rest": rest[0] / rest[1] if rest[1] else None,
-            "whole": bool(part.all()),
+            "whole": during == slice(0, len(ground.start_ns)),
         }
         no_cells = ground.cells((), slice(None))
         claims.append(Claim(FAILURES, who, *ground.span(first, last), cells=no_cells, samples=inside[1], details=details))
-        left &= ~part
+        left[own, during] = False
     return claims
 
 

@@ -98,15 +98,19 @@ def print_heatmap(
     shown = answer if asked.columns else in_windows(answer, room)
     lit = asked.lit and of_step(asked.lit, shown.step_ns)
     names = vega.group_names(shown)
-    maps = {
-        name: cells(_only(shown, key), asked.rows, lit and _only(lit, key), asked.columns)
-        for key, name in list(names.items())[:MOST_GROUPS]
-    }
+    maps = {}
+    for key, name in list(names.items())[:MOST_GROUPS]:
+        own = _only(shown, key)
+        drawn_too = len(names) == 1 or any(len(part.succeeded()) for part in own.parts)
+        maps[name] = cells(own, asked.rows, lit and _only(lit, key), asked.columns) if drawn_too else None
     say_heading(out, lines)
     for name, heat_map in maps.items():
         if len(names) > 1:
             say_group(out, name)
-        _print(grid_of(heat_map), stamp, asked, heat_map, out)
+        if heat_map is None:
+            say(out, ["all of its operations failed: --failures apart shows how long they took"], "dim")
+        else:
+            _print(grid_of(heat_map), stamp, asked, heat_map, out)
     if len(names) > MOST_GROUPS:
         say_more(out, len(names) - MOST_GROUPS)
 
