@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +24,6 @@ from ingest.query.table import Table, concatenated
 from ingest.query.windows import check_step, spanned, with_one_span
 from ingest.read import read
 from ingest.read.account import Account
-from ingest.read.context import EXPECTED, FAILED_LABELS
 from ingest.read.format_names import HDR
 from ingest.read.hdr import log as hdr_log
 from ingest.read.missing import own_step
@@ -58,10 +58,11 @@ def streams(
     grains = {run: files.grain(run, step_ns) for run in starts}
     adding = adding_up(question, files.found.labels, step_ns, grains, starts)
 
+    in_chunks = partial(hdr_log.read, chunk_entries=chunk_entries(len(sources)))
+
     def rows(source: Source) -> Iterator[Intervals[Series]]:
-        whole = source.format != HDR or {EXPECTED, FAILED_LABELS} & source.context.options.keys()
         try:
-            yield from read(source) if whole else hdr_log.read(source.path, source.context, chunk_entries(len(sources)))
+            yield from read(source, rows_in=in_chunks if source.format == HDR else None)
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
 

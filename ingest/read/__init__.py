@@ -24,6 +24,8 @@ from ingest.read.sources import Source
 from ingest.read.text import size_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ingest.core.events import Events
     from ingest.read.operations import Windows
 
@@ -31,12 +33,17 @@ if TYPE_CHECKING:
 
 
 def read(
-    source: Source, windows: Windows | None = None, seen: Callable[[Events], None] | None = None
+    source: Source,
+    windows: Windows | None = None,
+    seen: Callable[[Events], None] | None = None,
+    *,
+    rows_in: Callable[[Path, Context], Iterator[Intervals[Series]]] | None = None,
 ) -> Iterator[Intervals[Series]]:
     """Yield the intervals of a source in bounded chunks; InputError where it is not what it claims.
 
     `windows` says how single events are cut (by default into seconds); other sources come as they were recorded. `seen` is
-    called with each chunk of single events before intervals are made of it.
+    called with each chunk of single events before intervals are made of it. `rows_in` reads in place of the format's own reader,
+    for chunks of another size.
     """
     context = source.context
     reader = reader_of(source.format)
@@ -52,7 +59,7 @@ def read(
             latencies(chunks, context.account), windows or operations.Windows(), layout, context.account, totals=known
         )
     else:
-        rows = _unshadowed(_hosts_renamed(reader.rows(source.path, context), context), context)
+        rows = _unshadowed(_hosts_renamed((rows_in or reader.rows)(source.path, context), context), context)
     rows = in_their_layer(source, in_their_outcome(source, of_its_part(source, followed(source, _addable(rows, source)))))
     if expected := context.options.get(EXPECTED):
         from ingest.read.schedule import with_corrected
