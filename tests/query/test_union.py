@@ -258,11 +258,12 @@ def test_a_percentile_curve_is_no_log(tmp_path: Path) -> None:
     seed=st.integers(0, 2**32),
     sources=st.integers(1, 3),
     step=st.sampled_from([1, 2, 5]),
-    by=st.sampled_from([(), ("op",), ("kind", "op"), ("process",)]),
+    by=st.sampled_from([(), ("op",), ("kind", "op"), ("process",), ("layer",)]),
+    layer=st.sampled_from(["", "device"]),
 )
 @settings(max_examples=25)
 def test_streamed_percentiles_are_those_of_the_ordinary_way(
-    tmp_path_factory, seed: int, sources: int, step: int, by: tuple[str, ...]
+    tmp_path_factory, seed: int, sources: int, step: int, by: tuple[str, ...], layer: str
 ) -> None:
     """Also for lines out of order, gaps and overlaps: then the ordinary way is taken, or the numbers are the same."""
     noise = random.Random(seed)
@@ -275,15 +276,16 @@ def test_streamed_percentiles_are_those_of_the_ordinary_way(
             counts = {noise.randrange(9000): noise.randrange(1, 500) for _ in range(noise.randrange(6))}
             lines.append(hdr.line(f"{max(at, 0):.3f}", f"{noise.choice([0, 0.5, 1, 1, 3]):.3f}", counts, tag))
         (folder / f"{number}.hlog").write_text(hdr.log(lines))
+    options = ReadOptions(layer=layer)
     question = Question(step=step * SECOND, by=by, force=True)
     wanted = Wanted(parse_percentiles("50,99"), (10_000,))
     try:
-        answer = Files([folder], jobs=1).answer(question)
+        answer = Files([folder], options, jobs=1).answer(question)
     except TailboardError as error:
         with pytest.raises(TailboardError, match=re.escape(str(error)[:30])):
-            streamed(Files([folder], jobs=1), question, wanted) or Files([folder], jobs=1).answer(question)
+            streamed(Files([folder], options, jobs=1), question, wanted) or Files([folder], options, jobs=1).answer(question)
         return
-    files = Files([folder], jobs=1)
+    files = Files([folder], options, jobs=1)
     found = streamed(files, question, wanted)
     if found is None:
         assert files.account.rows == 0
