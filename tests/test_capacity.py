@@ -120,6 +120,7 @@ def test_b3_a_log_of_more_than_can_be_added_up_is_refused_by_its_line(tmp_path: 
         assert not done.stdout
 
 
+@pytest.mark.slow
 def test_b3_two_logs_that_together_are_too_many(tmp_path: Path) -> None:
     logs = [_log(tmp_path / f"{name}.hlog", 400, start) for name, start in (("a", 0), ("b", 1000))]
     assert "cannot be added up: choose fewer with" in tailboard("percentiles", *logs, "--step", "all", status=3).stderr

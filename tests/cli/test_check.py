@@ -235,6 +235,7 @@ def test_units_and_elapsed_times() -> None:
     assert all(-10 < float(row["start"]) < float(row["end"]) < 80 for row in scaled)
 
 
+@pytest.mark.slow
 def test_objectives_need_no_file(tmp_path: Path) -> None:
     path = tmp_path / "SLA.yml"
     path.write_text("objectives:\n  - {name: p99<50ms, percentile: 99, threshold: 50ms, window: 2s}\n")

@@ -632,6 +632,7 @@ def test_elasticsearch_is_asked_little_while_nothing_changes(tmp_path, double):
         assert "1,122 samples" in told["html"]["lead"]
 
 
+@pytest.mark.slow
 def test_a_server_that_is_gone_is_told_and_found_again(double, monkeypatch):
     monkeypatch.setenv("TAILBOARD_ES_PATIENCE", "0.2")
     ground = ElasticGround(double.url)

@@ -108,6 +108,7 @@ def test_what_is_no_period_is_refused(tmp_path: Path, text: str, capsys) -> None
     assert "SLA.yml:2: " in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_watch_warns_once_and_before_the_budget_is_gone(tmp_path: Path) -> None:
     """The watch is begun anew twice: while the alert lasts, when it is told again under its id, and after it."""
     (tmp_path / "SLA.yml").write_text(SLA.replace("5%%", "5% in 20m"))

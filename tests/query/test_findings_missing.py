@@ -41,6 +41,7 @@ def without_rows(archive: Path, to: Path, lost: Callable[[int], bool]) -> Path:
     return to
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lost", "told"),
     [(lambda at: 45_000 < at < 52_000, {"ceph-a", "ceph-b"}), (lambda at: at // 5000 % 3 == 1, {"ceph-b"})],

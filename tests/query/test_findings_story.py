@@ -522,6 +522,7 @@ def test_what_came_after_the_last_row_of_a_log_alone_is_a_note(tmp_path: Path) -
     assert "after the last row" in told.lacks[0] and "Samples are missing" not in told.nothing
 
 
+@pytest.mark.slow
 def test_the_report_tells_the_story_of_explain() -> None:
     source = Files([EXAMPLE], jobs=1)
     (told,) = stories(source, Question())

@@ -572,6 +572,7 @@ def test_a_file_that_breaks_off_lacks_what_came_after(fio: Path, tmp_path: Path)
     assert percentiles(answer, Wanted(parse_percentiles("50"))).columns["complete"].tolist() == [False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "packed"),
     [(30, True), (148, False), *(pytest.param(*one, marks=pytest.mark.slow) for one in ((2, False), (75, False), (146, True)))],

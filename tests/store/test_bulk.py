@@ -156,6 +156,7 @@ def test_f7_flood_stage_is_waited_for(double, tmp_path: Path, monkeypatch) -> No
     assert sum(one["count"] for one in ground.documents()) == account.rows.samples
 
 
+@pytest.mark.slow
 def test_f7_a_load_that_ends_in_an_error_names_its_dead_letters(double, tmp_path: Path, monkeypatch, capsys) -> None:
     """Some documents are refused each for itself, then the server takes no more."""
     monkeypatch.chdir(tmp_path)

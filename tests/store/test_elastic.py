@@ -74,6 +74,7 @@ def test_faults_in_a_third_of_all_calls_lose_and_double_nothing(ground, clean, m
         assert {record.state for record in store.runs()} == {"complete"}
 
 
+@pytest.mark.slow
 @pytest.mark.ordeal
 @pytest.mark.parametrize("fault", few(ALL, 3, 4), ids=str)
 def test_each_fault_alone_is_survived(ground, monkeypatch, tmp_path: Path, fault: str) -> None:
@@ -364,6 +365,7 @@ def test_urls_name_nodes(url: str, nodes: list[str]) -> None:
     assert parse_address(address.store) == address
 
 
+@pytest.mark.slow
 def test_a_node_that_goes_leaves_the_load_to_the_others(ground, clean, monkeypatch) -> None:
     monkeypatch.setattr("ingest.store.elastic.bulk.BODY_BYTES", 1 << 16)
     gone = FaultProxy(ground.server, share=1, faults=["down"], only=lambda *_: gone.calls > 8, away=3600)

@@ -88,6 +88,7 @@ def test_buckets_are_neither_finer_nor_much_coarser_than_bins(layout: LogLinear)
     assert form.error == form.target.error >= layout.error
 
 
+@pytest.mark.slow
 def test_protobufs_decoder_reads_each_point(tmp_path: Path) -> None:
     """Oracle: protobuf's decoder, and the samples counted between powers of the base in floating point."""
     pytest.importorskip("opentelemetry.proto.collector.metrics.v1.metrics_service_pb2", reason="the dev extras have it")

@@ -51,6 +51,7 @@ def rows_of(ground: SqliteGround | ElasticGround) -> list[tuple[str, int, str]]:
     return sorted(found)
 
 
+@pytest.mark.slow
 def test_the_findings_of_a_store_are_those_of_its_files(example, monkeypatch) -> None:
     files = Files([EXAMPLE], ReadOptions(run=EXAMPLE.name))
     with open_store(example.url) as store:

@@ -120,6 +120,7 @@ def answered(origin, question: Question) -> list[str]:
     return [*csv_lines(percentiles(answer, WANTED)), str([str(part.layout) for part in answer.parts])]
 
 
+@pytest.mark.slow
 def test_what_is_asked_afterwards_is_what_logs_in_wider_bins_answer(tmp_path: Path) -> None:
     found: list[str] = []
     for seed in range(figure(1, 3, 1500)):

@@ -304,6 +304,7 @@ def brute_grid(rows, k: int, half: int) -> Counter:
     return found
 
 
+@pytest.mark.slow
 def test_the_grid_equals_a_brute_force_grid():
     rows = random_rows(8)
     halves = (1, 2, 4, 8, 16, 32, 64)
