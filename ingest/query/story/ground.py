@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from ingest.query.question import Answer, Question, Steady
 from ingest.query.windows import pieces, regrouped, with_one_span
 
 Labels = tuple[tuple[str, str], ...]
+Made = TypeVar("Made")
 
 STALL, SLOW_MEMBER, THROTTLED, EPISODE, STEP, DRIFT = "stall", "slow member", "throttled", "episode", "step", "drift"
 RHYTHM, MODES, IMBALANCE, OMISSION, EDGE = "rhythm", "modes", "imbalance", "omission", "edge"
@@ -89,32 +90,19 @@ class Ground:
     covered_ns: tuple[int, int] = (-(1 << 62), 1 << 62)
     finer: Ground | None = None
     outcomes: Outcomes | None = None
+    _made: dict[Callable[[Ground], Any], Any] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Return how many groups and windows there are."""
         return len(self.groups), len(self.start_ns)
 
-    def by_bin(self, of_row: Int, codes: int) -> Int:
-        """Return the counts by occupied bin of so many codes, (codes, bins): `of_row` has that of each row, -1 for none.
-
-        Quickest where the rows of a group, in time order, have codes that are near each other. Exact below 2^53.
-        """
-        width = len(self.occupied)
-        place = np.zeros(self.rows.layout.bins, np.int64)
-        place[self.occupied] = np.arange(width)
-        total = np.zeros(codes * width, np.int64)
-        for piece, rows in pieces(self.rows):
-            kept = np.flatnonzero(of_row[piece] >= 0)
-            part = rows.take(kept)
-            cell = np.repeat(of_row[piece][kept] * width, np.diff(part.indptr))
-            if not len(cell):
-                continue
-            cell += place[part.bins]
-            low = int(cell.min())
-            sums = np.bincount(cell - low, part.counts).astype(np.int64)
-            total[low : low + len(sums)] += sums
-        return total.reshape(codes, width)
+    def once(self, of: Callable[[Ground], Made]) -> Made:
+        """Return what a function makes of this ground, made when it is first asked for."""
+        if of not in self._made:
+            self._made[of] = of(self)
+        made: Made = self._made[of]
+        return made
 
     def cells(self, groups: Int | Sequence[int], windows: Int | Bool | slice) -> Bool:
         """Return which cells (G, T) are those of some groups in some windows."""
@@ -653,14 +641,41 @@ class Stretches:
         return inside > np.diff(np.append(starts, cells.shape[1])) / 2
 
 
+class Binned(NamedTuple):
+    """Counts by occupied bin of each group in parts of a run, (G, parts, bins), and the first window of each part."""
+
+    counts: Int
+    first: Int
+
+
+def binned(ground: Ground) -> Binned:
+    """Return the counts by bin of a ground; its stretches and its halves are whole parts."""
+    windows, bins = np.arange(ground.shape[1]), len(ground.occupied)
+    half = 2 * windows >= len(windows)
+    part = np.cumsum(np.diff(_stretch_of(windows), prepend=0) + np.diff(half, prepend=False) > 0)
+    place = np.zeros(ground.rows.layout.bins, np.int64)
+    place[ground.occupied] = np.arange(bins)
+    shape = ground.shape[0], int(part[-1]) + 1, bins
+    of_row = (ground.group_of * shape[1] + part[ground.window_of]) * bins
+    total = np.zeros(math.prod(shape), np.int64)
+    for piece, rows in pieces(ground.rows):
+        cell = np.repeat(of_row[piece], np.diff(rows.indptr)) + place[rows.bins]
+        low = int(cell.min())  # rows of a group are neighbours
+        sums = np.bincount(cell - low, rows.counts).astype(np.int64)  # exact below 2^53
+        total[low : low + len(sums)] += sums
+    return Binned(total.reshape(shape), np.flatnonzero(np.diff(part, prepend=-1)))
+
+
+def _stretch_of(windows: Int) -> Int:
+    return windows // max(1, len(windows) // TOGETHER)
+
+
 def stretches_of(ground: Ground) -> Stretches:
     """Return the groups in TOGETHER stretches (one more where windows are left over)."""
-    windows = np.arange(ground.shape[1])
-    stretch = windows // max(1, len(windows) // TOGETHER)
+    stretch = _stretch_of(np.arange(ground.shape[1]))
     layout, used = ground.rows.layout, ground.occupied
-    shape = ground.shape[0], int(stretch.max()) + 1, len(used)
-    of_row = ground.group_of * shape[1] + stretch[ground.window_of]
-    total = ground.by_bin(of_row, shape[0] * shape[1]).reshape(shape)
+    counts, first = ground.once(binned)
+    total = np.add.reduceat(counts, np.flatnonzero(np.diff(stretch[first], prepend=-1)), axis=1)
     return Stretches(stretch, layout.rising[used], layout.middles_of(used), total.cumsum(axis=2))
 
 

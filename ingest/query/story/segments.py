@@ -40,6 +40,7 @@ from ingest.query.story.ground import (
     Ground,
     Labels,
     apart,
+    binned,
     covered_groups,
     known_mean,
     known_median,
@@ -135,31 +136,45 @@ class Counts:
         return int(self.over.shape[2])
 
 
-def counts_of(ground: Ground, aside: Bool) -> Counts:
-    """Return what is counted of a ground, without the cells (G, T) that are left `aside`."""
+class Cells(NamedTuple):
+    """What is counted of each group and window, (CLASSES + 3, G, T), as in Counts, with its cuts and table."""
+
+    counted: Float
+    cuts: Float
+    table: Float
+
+
+def _cells(ground: Ground) -> Cells:
     groups, windows = ground.shape
-    totals = ground.by_bin(ground.group_of, groups).astype(np.float64)
+    totals = ground.once(binned).counts.sum(axis=1).astype(np.float64)
     below = totals.cumsum(axis=1) / np.maximum(totals.sum(axis=1, keepdims=True), 1)
     logs = np.log(np.maximum(ground.rows.layout.middles_of(ground.occupied).astype(np.float64), 1.0))
     # Of the bins at and below the rank the one nearest to it: in wide bins the share above it is what it is.
     cuts = np.stack([np.abs(below - rank).argmin(axis=1) for rank in RANKS])
     cuts = np.vstack([cuts, np.minimum(np.searchsorted(logs, logs[cuts[-1]] + math.log(FAR)), len(logs) - 1)])
     table = np.stack([logs[np.minimum(np.searchsorted(row, TABLE), len(logs) - 1)] for row in below])
-    place = np.zeros(ground.rows.layout.bins, np.int64)
-    place[ground.occupied] = np.arange(len(ground.occupied))
     centre = (totals @ logs) / np.maximum(totals.sum(axis=1), 1)
-    flat = np.zeros((CLASSES + 3, groups * windows))
-    cell_of = ground.group_of * windows + ground.window_of
+    # Of each bin of the layout how many of a group's cuts lie below it, and its logarithm.
+    above = np.zeros((groups, ground.rows.layout.bins), np.int64)
+    above[:, ground.occupied] = (np.arange(len(logs)) > cuts[..., None]).sum(axis=0)
+    log_of = np.zeros(ground.rows.layout.bins)
+    log_of[ground.occupied] = logs
+    counted = np.zeros((CLASSES + 3, groups, windows))
     for piece, rows in pieces(ground.rows):
-        cell = np.repeat(cell_of[piece], np.diff(rows.indptr))
-        group, at = cell // windows, place[rows.bins]
-        low = int(cell.min()) if len(cell) else 0
-        weights = [rows.counts, *(rows.counts * (at > cut[group]) for cut in cuts), rows.counts * (logs[at] - centre[group])]
-        for number, weight in zip((*range(CLASSES + 1), LOGS), weights, strict=True):
-            sums = np.bincount(cell - low, weight)
-            flat[number, low : low + len(sums)] += sums
-    fine = flat.reshape(-1, groups, windows)
-    fine[DONE] = ground.samples
+        at = slice(None), ground.group_of[piece], ground.window_of[piece]
+        row, samples = rows.row, rows.samples
+        place = above[ground.group_of[piece].repeat(np.diff(rows.indptr)), rows.bins] + row * (CLASSES + 1)
+        classes = np.bincount(place, rows.counts, len(rows) * (CLASSES + 1)).reshape(len(rows), -1).T
+        counted[: CLASSES + 1][at] = classes[::-1].cumsum(axis=0)[::-1]
+        counted[LOGS][at[1:]] = np.bincount(row, rows.counts * log_of[rows.bins], len(rows)) - centre[at[1]] * samples
+    counted[DONE] = ground.samples
+    return Cells(counted, logs[cuts], table)
+
+
+def counts_of(ground: Ground, aside: Bool) -> Counts:
+    """Return what is counted of a ground, without the cells (G, T) that are left `aside`."""
+    counted, cuts, table = ground.once(_cells)
+    fine = counted * ~aside
     known = _known(ground) & ~aside
     whole = np.flatnonzero(ground.whole)
     first, count = int(whole[0]), int(whole[-1]) + 1 - int(whole[0])
@@ -170,12 +185,10 @@ def counts_of(ground: Ground, aside: Bool) -> Counts:
         added: Float = values[..., used].reshape(*values.shape[:-1], -1, width).sum(axis=-1)
         return added
 
-    fine[: CLASSES + 1] *= ~aside
-    fine[LOGS] *= ~aside
-    fine[DONE] *= known
+    fine[DONE] = ground.samples * known
     done, exposed = blocks(fine[DONE]), blocks(known.astype(np.float64))
     due = exposed * (done.sum(axis=1) / np.maximum(exposed.sum(axis=1), 1))[:, None]
-    return Counts(first, width, blocks(fine[: CLASSES + 1]), done, due, blocks(fine[LOGS]), fine[:LOGS], logs[cuts], table)
+    return Counts(first, width, blocks(fine[: CLASSES + 1]), done, due, blocks(fine[LOGS]), fine[:LOGS], cuts, table)
 
 
 def _known(ground: Ground) -> Bool:

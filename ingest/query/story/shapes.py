@@ -41,6 +41,7 @@ from ingest.query.story.ground import (
     apart,
     as_one,
     beyond_peers,
+    binned,
     covered_groups,
     is_lost,
     known_mean,
@@ -577,10 +578,9 @@ def _places(ground: Ground, counts: tuple[Int, Int], members: Int) -> Places | N
 
 def _counts(ground: Ground) -> tuple[Int, Int]:
     """Return the bins that are used, and the counts (2, G, bins) of each group in each half of the run."""
-    half = (2 * ground.window_of >= ground.shape[1]).astype(np.int64)
-    groups = ground.shape[0]
-    counts = ground.by_bin(half * groups + ground.group_of, 2 * groups)
-    return ground.occupied, counts.reshape(2, groups, -1)
+    counts, first = ground.once(binned)
+    later = 2 * first >= ground.shape[1]
+    return ground.occupied, np.stack([counts[:, half].sum(axis=1) for half in (~later, later)])
 
 
 def _kept(density: Float, grid: Float) -> tuple[list[int], list[int]]:
