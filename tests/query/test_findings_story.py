@@ -36,12 +36,16 @@ from ingest.query.story.ground import (
     SLOW_MEMBER,
     STALL,
     THROTTLED,
+    TOGETHER,
     Claim,
     Ground,
     Story,
     grounds,
+    stretches_of,
     with_finer,
 )
+from ingest.query.story.segments import counts_of
+from ingest.query.story.shapes import _counts
 from ingest.query.story.story import described, joined, stories, story, story_of
 from ingest.query.windows import regrouped
 from ingest.read.sources import ReadOptions
@@ -131,20 +135,29 @@ def test_a_table_finds_shares_where_a_search_does(counts: list[int], others: lis
         assert found.tolist() == [sum(share <= other for share in shares.tolist()) for other in asked.tolist()]
 
 
-def test_counts_by_bin_are_added_up_under_any_codes(monkeypatch) -> None:
+def test_rows_are_counted_by_bin_in_stretches_and_by_window_above_cuts(monkeypatch) -> None:
     monkeypatch.setattr(spans, "PIECE", 200)
     ground = ground_with(*samples())
-    random, rows = np.random.default_rng(32), ground.rows
-    of_row = random.integers(-1, 5, len(rows))
-    expected: Counter[tuple[int, int]] = Counter()
-    for row, code in enumerate(of_row.tolist()):
+    rows, counts = ground.rows, counts_of(ground, np.zeros(ground.shape, np.bool_))
+    logs = np.log(rows.layout.middles_of(ground.occupied).astype(np.float64))
+    expected: Counter[tuple[int, ...]] = Counter()
+    above: Counter[tuple[int, ...]] = Counter()
+    for row, (group, window) in enumerate(zip(ground.group_of.tolist(), ground.window_of.tolist(), strict=True)):
         mine = slice(rows.indptr[row], rows.indptr[row + 1])
         for bin_of, count in zip(rows.bins[mine].tolist(), rows.counts[mine].tolist(), strict=True):
-            expected[code, bin_of] += count
-    found = ground.by_bin(of_row, 6)
-    assert found.shape == (6, len(ground.occupied)) and not found[5].any()
-    for code in range(5):
-        assert found[code].tolist() == [expected[code, bin_of] for bin_of in ground.occupied.tolist()]
+            place = ground.occupied.tolist().index(bin_of)
+            for stretch in {(0, window // (ground.shape[1] // TOGETHER)), (1, int(2 * window >= ground.shape[1]))}:
+                expected[group, *stretch, place] += count
+            for measure, cut in enumerate(counts.cuts[:, group].tolist()):
+                above[measure, group, window] += count * (logs[place] > cut)
+    stretches = stretches_of(ground)
+    halves = _counts(ground)[1]
+    for (group, kind, stretch, place), count in expected.items():
+        assert count == (halves[stretch, group, place] if kind else np.diff(stretches.below[group, stretch], prepend=0)[place])
+    assert halves.sum() == stretches.samples.sum() == rows.counts.sum()
+    for (measure, group, window), count in above.items():
+        assert counts.fine[measure + 1, group, window] == count
+    assert counts.fine[1:5].sum() == sum(above.values())
 
 
 def test_the_reference_are_the_windows_at_or_below_the_median_p99() -> None:

@@ -53,6 +53,7 @@ from ingest.query.story.ground import (
     usual_peers,
 )
 from ingest.query.story.segments import (
+    AT_ONCE,
     DONE,
     LEAST_TIMES,
     Together,
@@ -477,6 +478,7 @@ def _whole(kind: str, codes: list[int], who: Labels, ground: Ground, times: floa
 
 LEAST_SHARE = 0.05
 VALLEY = 2 / 3
+SCREEN = 0.8  # instead of VALLEY, where all sets are looked at together with one kernel
 LEAST_APART = math.log(1.5)
 LEAST_COUNT = 1000
 BEYOND_CHANCE = 6.0  # standard deviations of the count at a maximum, that the valley lies below it
@@ -503,7 +505,7 @@ def modes(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     taken: set[int] = set()
     counts = _counts(ground)  # the bins, and counts of both halves of the run
     sets = gatherings(ground.groups)
-    for together in sets:
+    for together in _may_have_modes(ground, counts, sets):
         members = together.members
         if taken & set(members.tolist()):
             continue
@@ -574,6 +576,31 @@ def _places(ground: Ground, counts: tuple[Int, Int], members: Int) -> Places | N
     first, second = halves[:, members].sum(axis=1)
     found = (places_of(ground, bins, part) for part in (first + second, first, second))
     return next((places for places in found if places is not None), None)
+
+
+def _may_have_modes(ground: Ground, counts: tuple[Int, Int], sets: Sequence[Together]) -> list[Together]:
+    """Return the sets whose density falls anywhere but near its ends, in the run or a half of it: `places_of` asks for more.
+
+    All sets are looked at together, on one grid and by the narrowest kernel.
+    """
+    bins, halves = counts
+    middles = ground.rows.layout.middles_of(bins)
+    order = np.argsort(middles, kind="stable")
+    logs = np.log(np.maximum(middles[order].astype(np.float64), 1.0))
+    grid = np.linspace(logs[0], logs[-1], POINTS)
+    place, starts = np.unique(np.searchsorted(grid, logs), return_index=True)
+    of_set = np.zeros((len(sets), len(ground.groups)))
+    for number, together in enumerate(sets):
+        of_set[number, together.members] = 1
+    first, second = of_set @ np.add.reduceat(halves[..., order], starts, axis=-1)
+    held = np.zeros((3, len(sets), POINTS))
+    held[..., place] = first, second, first + second
+    density = held @ np.exp(-0.5 * ((grid[:, None] - grid) / KERNEL) ** 2)
+    left = np.maximum.accumulate(density, axis=-1)
+    right = np.maximum.accumulate(density[..., ::-1], axis=-1)[..., ::-1]
+    below = held.cumsum(axis=-1) / np.maximum(held.sum(axis=-1, keepdims=True), 1)
+    falls = (density <= SCREEN * np.minimum(left, right)) & (np.minimum(below, 1 - below) >= LEAST_SHARE / 2)
+    return [together for together, found in zip(sets, falls.any(axis=(0, 2)).tolist(), strict=True) if found]
 
 
 def _counts(ground: Ground) -> tuple[Int, Int]:
@@ -717,9 +744,10 @@ def rhythms(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     fine = counts_of(ground, np.zeros(ground.shape, np.bool_)).fine[:, :, span]
     likely = []
     for measure, place in MEASURES.items():
-        for number, series in enumerate(_series(sets, fine, place)):
-            strength, periods = periods_of(series)
-            likely += [(strength, measure, number, series, periods)] if periods else []
+        series = _series(sets, fine, place)
+        found = (each for first in range(0, len(sets), AT_ONCE) for each in periods_of(series[first : first + AT_ONCE]))
+        for own, (strength, periods) in zip(enumerate(series), found, strict=True):
+            likely += [(strength, measure, *own, periods)] if periods else []
     claims: list[Claim] = []
     free = np.ones(len(ground.groups), np.bool_)
     for _, measure, number, series, periods in sorted(likely, key=lambda each: -each[0]):
@@ -776,32 +804,36 @@ def beat_of(series: Float, periods: Sequence[float], tests: int) -> Beat | None:
     return _certain(series, _fitted(series, near.tolist(), best) or best, tests)
 
 
-def periods_of(series: Float) -> tuple[float, list[float]]:
-    """Return candidates for the period in windows, the strongest first, and how strong that is."""
-    count = len(series)
+def periods_of(series: Float) -> list[tuple[float, list[float]]]:
+    """Return candidates for the period in windows of each series (M, T), the strongest first, and how strong that is."""
+    count = series.shape[1]
     size = 1 << math.ceil(math.log2(OVERSAMPLED * count))
-    power = np.abs(np.fft.rfft(series - series.mean(), size)) ** 2
-    parts = max(len(power) // (RHYTHM_AROUND * OVERSAMPLED), 1)
-    around = np.median(power[: len(power) // parts * parts].reshape(parts, -1), axis=1)
-    middles = np.linspace(0, len(power) - 1, len(around))
-    white = power / np.maximum(np.interp(np.arange(len(power)), middles, around), 1e-300)
-    first, last = math.ceil(size * LEAST_PERIODS / count), size // RHYTHM_LEAST_WINDOWS
-    places = np.arange(first, last + 1)
-    summed = np.zeros(len(places))
+    waves = np.fft.rfft(series - series.mean(axis=1, keepdims=True), size)
+    power = waves.real**2 + waves.imag**2
+    parts = max(power.shape[1] // (RHYTHM_AROUND * OVERSAMPLED), 1)
+    around = np.median(power[:, : power.shape[1] // parts * parts].reshape(len(series), parts, -1), axis=2)
+    # The spectrum around each frequency, by the line between the middles of two parts.
+    at = np.linspace(0, parts - 1, power.shape[1])
+    part = np.minimum(at.astype(np.int64), max(parts - 2, 0))
+    slope = np.append(np.diff(around, axis=1), np.zeros((len(series), 1)), axis=1)
+    power /= np.maximum(around[:, part] + slope[:, part] * (at - part), 1e-300)
+    np.minimum(power, 60.0, out=power)
+    places = np.arange(math.ceil(size * LEAST_PERIODS / count), size // RHYTHM_LEAST_WINDOWS + 1)
+    summed = np.zeros((len(series), len(places)))
     for harmonic in range(1, HARMONICS + 1):
-        inside = places * harmonic < len(white)
-        summed[inside] += np.minimum(white[places[inside] * harmonic], 60.0)
-    strength, strongest = float(summed.max()), list[float]()
-    for _ in range(PEAKS):
-        best = int(summed.argmax())
-        if summed[best] < LEAST_PEAK:
-            break
-        strongest.append(size / float(places[best]))
-        summed[max(best - OVERSAMPLED, 0) : best + OVERSAMPLED + 1] = 0.0
-    # A harmonic of a short event is as strong as the event itself: its multiples are tried, too.
+        inside = int(np.searchsorted(places * harmonic, power.shape[1]))
+        summed[:, :inside] += power[:, places[:inside] * harmonic]
     most = count / LEAST_PERIODS * (1 + ALIKE)
-    several = [period * multiple for period in strongest[:MULTIPLIED] for multiple in range(2, MOST_MULTIPLE + 1)]
-    return strength, strongest + [period for period in several if period <= most]
+    found = []
+    for own, strength in zip(summed, summed.max(axis=1).tolist(), strict=True):
+        strongest = list[float]()
+        while len(strongest) < PEAKS and own[best := int(own.argmax())] >= LEAST_PEAK:
+            strongest.append(size / float(places[best]))
+            own[max(best - OVERSAMPLED, 0) : best + OVERSAMPLED + 1] = 0.0
+        # A harmonic of a short event is as strong as the event itself: its multiples are tried, too.
+        several = [period * multiple for period in strongest[:MULTIPLIED] for multiple in range(2, MOST_MULTIPLE + 1)]
+        found.append((strength, strongest + [period for period in several if period <= most]))
+    return found
 
 
 def _contrasts(values: Float, starts: Float, period: float, width: float) -> Float:
