@@ -40,7 +40,6 @@ def excess_of(rows: Intervals[Group], group: Int, reference: Intervals[Group]) -
     F_reference on each of its steps. Exact for the bins.
     """
     values = rows.layout.rising.astype(np.float64)
-    samples = rows.samples
     out = np.zeros(len(rows))
     order = np.argsort(group, kind="stable")
     edges = np.searchsorted(group[order], np.arange(len(reference) + 1))
@@ -55,9 +54,11 @@ def excess_of(rows: Intervals[Group], group: Int, reference: Intervals[Group]) -
         place = np.searchsorted(knots, values, side="right") - 1
         inside = np.maximum(place, 0)
         upto = np.where(place < 0, 0.0, area[inside] + below[inside] * (values - knots[inside]))  # of F_reference, by bin
+        place = np.searchsorted(knots, values) - 1
+        under = np.where(place < 0, 0.0, below[np.maximum(place, 0)])  # of F_reference, just before each bin
         found = Places(below, many=len(mine) > MANY_ROWS)
         for piece, own in pieces(rows.take(mine)):
-            out[mine[piece]] = samples[mine[piece]] * _areas(own, values, knots, area, upto, found)
+            out[mine[piece]] = own.samples * _areas(own, values, under, upto, (knots, area, found))
     return out
 
 
@@ -84,28 +85,28 @@ class Places:
         return place
 
 
-def _areas(own: Intervals[Group], values: Float, knots: Float, area: Float, upto: Float, found: Places) -> Float:
+def _areas(own: Intervals[Group], values: Float, under: Float, upto: Float, reference: tuple[Float, Float, Places]) -> Float:
     """Return the integral of max(F_reference - F, 0) of each row.
 
-    `area` is that of F_reference up to each of its knots, `upto` that up to each bin; `found` finds knots by F_reference.
+    Of each bin `under` is F_reference just before it, `upto` its integral up to it; `reference` are its knots, the integral up to
+    each of these, and what finds them by F_reference.
     """
-    at = values[own.bins]
-    total = np.concatenate([[0], np.cumsum(own.counts)])
-    first, last = own.indptr[:-1], own.indptr[1:] - 1
-    row = own.row
-    share = (total[1:] - total[first][row]) / (total[last + 1] - total[first])[row]
-    until, upto_at = np.append(at[1:], 0.0), upto[own.bins]
-    # Where F_reference first exceeds the level of this step: from there on it lies above.
-    place = found.above(share)
-    crossing = np.append(knots, np.inf)[place]
-    gains = crossing < until
-    gains[last] = False
+    knots, area, found = reference
+    width, total = np.diff(own.indptr), np.concatenate([[0], np.cumsum(own.counts)])
+    before, after = total[own.indptr[:-1]], total[own.indptr[1:]]
+    share = (total[1:] - np.repeat(before, width)) / np.repeat(after - before, width)
+    # Where F_reference exceeds the level of a step before its end: from there on it lies above.
+    gains = under[own.bins[1:]] > share[:-1]
+    gains[own.indptr[1:-1] - 1] = False
     steps = np.flatnonzero(gains)
-    low, high, since = at[steps], until[steps], crossing[steps]
-    upto_since = np.where(since <= low, upto_at[steps], area[place[steps]])
-    gained = np.zeros(len(at))
-    gained[steps] = upto_at[steps + 1] - upto_since - share[steps] * (high - np.maximum(low, since))
-    sums: Float = np.add.reduceat(gained, first) + upto_at[first]
+    first, last, share = own.bins[steps], own.bins[steps + 1], share[steps]
+    place = found.above(share)
+    low, since = values[first], knots[place]
+    upto_since = np.where(since <= low, upto[first], area[place])
+    gained = np.zeros(len(own.bins))
+    gained[steps] = upto[last] - upto_since - share * (values[last] - np.maximum(low, since))
+    begin = own.indptr[:-1]
+    sums: Float = np.add.reduceat(gained, begin) + upto[own.bins[begin]]
     return np.maximum(sums, 0.0)
 
 

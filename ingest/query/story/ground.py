@@ -19,7 +19,7 @@ import numpy as np
 
 from ingest.core.coverage import Missing, sentences
 from ingest.core.grid import MS, SECOND, coarsened
-from ingest.core.intervals import Bool, Int, Intervals, Sum, concatenate, distinct, merged
+from ingest.core.intervals import Bool, Int, Intervals, Sum, concatenate, distinct, joined_rows, merged
 from ingest.core.labels import LAG, OFFSET, Group
 from ingest.core.layout import Float, common_layout
 from ingest.core.quantiles import Ranked, extremes, parse_percentiles, percentile_values
@@ -129,8 +129,10 @@ class Ground:
 
     def counts(self, groups: Int, windows: Int) -> Int:
         """Return the counts by bin (all bins of the layout) of some groups in some windows together."""
-        part = self.rows.take(self.rows_of(groups, windows))
-        return np.bincount(part.bins, part.counts, self.rows.layout.bins).astype(np.int64)  # exact below 2^53
+        rows, total = self.rows_of(groups, windows), np.zeros(self.rows.layout.bins)
+        for part in (self.rows.take(rows[first : first + ROWS]) for first in range(0, len(rows), ROWS)):
+            total += np.bincount(part.bins, part.counts, len(total))
+        return total.astype(np.int64)  # exact below 2^53
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +281,30 @@ class Story:
         return {"from_s": since, "text": steady.tail or steady.why}
 
 
+class Narrow(Intervals[Group]):
+    """Rows whose bins and counts take as few bytes as they can, a quarter mostly; what is taken of them is as wide as ever."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, parts: Sequence[Intervals[Group]]) -> Narrow:
+        """Return the rows of parts of one layout after one another, whose groups differ."""
+        kind = np.min_scalar_type(max(max(part.layout.bins, int(part.counts.max())) for part in parts))
+        none = np.empty(0, np.int64)
+        row = concatenate([replace(part, indptr=np.zeros(len(part) + 1, np.int64), bins=none, counts=none) for part in parts])
+        bins, counts = (
+            np.concatenate([column.astype(kind) for column in columns])
+            for columns in ([part.bins for part in parts], [part.counts for part in parts])
+        )
+        indptr = joined_rows([part.indptr for part in parts])
+        return cls(row.layout, row.table, row.series, row.start_ns, row.end_ns, indptr, bins, counts, row.exact)
+
+    def take(self, rows: Int) -> Intervals[Group]:
+        """Return the given rows in the given order."""
+        part = super().take(rows)
+        return replace(part, bins=part.bins.astype(np.int64), counts=part.counts.astype(np.int64))
+
+
 # One run laid out for detectors: members by windows, with the excess latency of each window against what is typical.
 #
 # Members are hosts with their operations; where the run has one host its volumes, and where it has one volume its jobs. Windows
@@ -286,6 +312,7 @@ class Story:
 # kept.
 
 
+ROWS = 1024  # that are looked at together
 MOST_WINDOWS = 720
 LEAST_STEP_NS = 100 * MS
 LOCAL = 0.9  # of a run: what is missing of more of it says nothing of a stretch
@@ -301,8 +328,8 @@ class NoGroundError(ValueError):
     """A run of which nothing can be said: the sentence says why."""
 
 
-def grounds(origin: Answering, question: Question) -> tuple[Ground, Answer]:
-    """Return the ground of the one run (or several added up) that a question selects, and the answer that it was made of.
+def grounds(origin: Answering, question: Question) -> tuple[Ground, Sequence[str]]:
+    """Return the ground of the one run (or several added up) that a question selects, and the layers that it has.
 
     Raises what `origin.answer` raises; NoGroundError where windows hold no latencies that findings speak of.
     """
@@ -315,7 +342,7 @@ def grounds(origin: Answering, question: Question) -> tuple[Ground, Answer]:
         if label in answer.alike and label != JOB and JOB not in extra:
             continue  # a volume: there is one, so its jobs are asked for at once
         answer = with_bins(origin.answer(replace(asked, by=(HOST, label, OP, *extra))))
-    return with_finer(origin, question, answer), answer
+    return with_finer(origin, question, answer), answer.layers
 
 
 def with_finer(origin: Answering, question: Question, answer: Answer) -> Ground:
@@ -357,13 +384,16 @@ def ground_of(answer: Answer) -> Ground:
     answer = regrouped(answer, [name for name in answer.by if name != "kind"])
     step = answer.step_ns * max(1, -(-LEAST_STEP_NS // answer.step_ns))
     layout = common_layout(part.layout for part in answer.parts)
-    parts, widened, answer = list(answer.parts), step > answer.step_ns, replace(answer, parts=())
-    together: Sum[Group] = Sum()
-    while parts:  # of many members they are large: none is held beside the sum
-        part = parts.pop().in_layout(layout)
-        together.add(coarsened(part, step) if widened else part)
-    del part
-    (rows,) = together.parts()
+    parts = answer.parts
+    if step > answer.step_ns or any(part.layout != layout for part in parts):
+        together: Sum[Group] = Sum()
+        for part in parts:
+            together.add(coarsened(part.in_layout(layout), step))
+        parts = tuple(together.parts())
+        del together
+    rows: Intervals[Group] = Narrow.of(parts)
+    del parts
+    answer = replace(answer, parts=())
     low, high = int(rows.start_ns.min()), int(rows.end_ns.max())
     start = np.arange(low, high, step)
     outcomes, rows = _outcomes_of(rows, answer.by, start, step), rows.succeeded()
@@ -379,7 +409,8 @@ def ground_of(answer: Answer) -> Ground:
     if not whole.any():
         whole = np.ones(len(start), np.bool_)
     shape = len(keys), len(start)
-    reference = reference_of(rows, group, p99, whole[window], len(keys))
+    occupied = np.flatnonzero(sum(np.bincount(part.bins, minlength=rows.layout.bins) for _, part in pieces(rows)))
+    reference = reference_of(rows, group, p99, whole[window], occupied)
     return Ground(
         run=", ".join(answer.runs),
         groups=tuple(tuple(zip(answer.by, key, strict=True)) for key in keys),
@@ -398,7 +429,7 @@ def ground_of(answer: Answer) -> Ground:
         group_of=group,
         window_of=window,
         row_at=_spread(shape, group, window, np.arange(len(rows), dtype=np.float64), -1).astype(np.int64),
-        occupied=np.flatnonzero(np.bincount(rows.bins)),
+        occupied=occupied,
         reference=reference,
         warnings=answer.warnings,
         lacks=sentences(caveats_of(answer.missing)),
@@ -432,14 +463,41 @@ def _figures(rows: Intervals[Group]) -> tuple[Float, Float, Float, Float, Float]
     return samples, p50, p99, top, mean
 
 
-def reference_of(rows: Intervals[Group], group: Int, p99_ns: Float, usable: Bool, groups: int) -> Intervals[Group]:
+def reference_of(rows: Intervals[Group], group: Int, p99_ns: Float, usable: Bool, occupied: Int) -> Intervals[Group]:
     """Return a row for each group, in their order: its windows whose p99 is at or below the median of its p99s, merged."""
-    parts = []
-    for code in range(groups):
-        own = group == code
-        mine = np.flatnonzero(own & usable if (own & usable).any() else own)
-        parts.append(merged([with_one_span(rows.take(mine[p99_ns[mine] <= np.median(p99_ns[mine])]))]))
-    return concatenate(parts)
+    of_row, groups = np.full(len(rows), -1), int(group.max()) + 1
+    order = np.argsort(group, kind="stable")
+    for own in np.split(order, np.searchsorted(group[order], np.arange(1, groups))):
+        mine = own[usable[own]] if usable[own].any() else own
+        kept = mine[p99_ns[mine] <= np.median(p99_ns[mine])]
+        of_row[kept] = group[kept]
+    counts = by_bin(rows, occupied, of_row, groups)
+    (code, place), zero = np.nonzero(counts), np.zeros(groups, np.int64)
+    indptr = np.searchsorted(code, np.arange(groups + 1))
+    table = [("",)] * groups
+    return Intervals(rows.layout, table, np.arange(groups), zero, zero, indptr, occupied[place], counts[code, place])
+
+
+def by_bin(rows: Intervals[Group], occupied: Int, of_row: Int, codes: int) -> Int:
+    """Return the counts by occupied bin of so many codes, (codes, bins): `of_row` has that of each row, -1 for none.
+
+    Quickest where the rows of a group, in time order, have codes that are near each other. Exact below 2^53.
+    """
+    width = len(occupied)
+    place = np.zeros(rows.layout.bins, np.int64)
+    place[occupied] = np.arange(width)
+    total = np.zeros(codes * width, np.int64)
+    for piece, every in pieces(rows):
+        kept = np.flatnonzero(of_row[piece] >= 0)
+        part = every.take(kept)
+        if not len(part.bins):
+            continue
+        cell = np.repeat(of_row[piece][kept] * width, np.diff(part.indptr))
+        cell += place[part.bins]
+        low = int(cell.min())
+        sums = np.bincount(cell - low, part.counts).astype(np.int64)
+        total[low : low + len(sums)] += sums
+    return total.reshape(codes, width)
 
 
 def excess_against(ground: Ground, group: int, others: Sequence[int]) -> Float:
@@ -650,20 +708,13 @@ class Binned(NamedTuple):
 
 def binned(ground: Ground) -> Binned:
     """Return the counts by bin of a ground; its stretches and its halves are whole parts."""
-    windows, bins = np.arange(ground.shape[1]), len(ground.occupied)
+    windows = np.arange(ground.shape[1])
     half = 2 * windows >= len(windows)
     part = np.cumsum(np.diff(_stretch_of(windows), prepend=0) + np.diff(half, prepend=False) > 0)
-    place = np.zeros(ground.rows.layout.bins, np.int64)
-    place[ground.occupied] = np.arange(bins)
-    shape = ground.shape[0], int(part[-1]) + 1, bins
-    of_row = (ground.group_of * shape[1] + part[ground.window_of]) * bins
-    total = np.zeros(math.prod(shape), np.int64)
-    for piece, rows in pieces(ground.rows):
-        cell = np.repeat(of_row[piece], np.diff(rows.indptr)) + place[rows.bins]
-        low = int(cell.min())  # rows of a group are neighbours
-        sums = np.bincount(cell - low, rows.counts).astype(np.int64)  # exact below 2^53
-        total[low : low + len(sums)] += sums
-    return Binned(total.reshape(shape), np.flatnonzero(np.diff(part, prepend=-1)))
+    parts = int(part[-1]) + 1
+    of_row = ground.group_of * parts + part[ground.window_of]
+    counts = by_bin(ground.rows, ground.occupied, of_row, ground.shape[0] * parts)
+    return Binned(counts.reshape(ground.shape[0], parts, -1), np.flatnonzero(np.diff(part, prepend=-1)))
 
 
 def _stretch_of(windows: Int) -> Int:

@@ -93,9 +93,12 @@ def gatherings(groups: Sequence[Labels]) -> list[Together]:
 
     Each set is named by what it has in common, but for what all groups have: of that the host alone.
     """
-    labels_there = dict.fromkeys(label for labels in groups for label in labels)
-    named = [*((label,) for label in labels_there), *dict.fromkeys(member(labels) for labels in groups)]
-    described = (tuple(code for code, labels in enumerate(groups) if set(who) <= set(labels)) for who in named)
+    having: dict[tuple[str, str], set[int]] = {}  # of each label the groups that have it
+    for code, labels in enumerate(groups):
+        for label in labels:
+            having.setdefault(label, set()).add(code)
+    named = [*((label,) for label in having), *dict.fromkeys(member(labels) for labels in groups)]
+    described = (tuple(sorted(set(range(len(groups))).intersection(*(having[label] for label in who)))) for who in named)
     sets = dict.fromkeys((tuple(range(len(groups))), *described, *((code,) for code in range(len(groups)))))
     everywhere = {label for label in common(groups) if label[0] != HOST}
     gathered = []
@@ -154,19 +157,19 @@ def _cells(ground: Ground) -> Cells:
     cuts = np.vstack([cuts, np.minimum(np.searchsorted(logs, logs[cuts[-1]] + math.log(FAR)), len(logs) - 1)])
     table = np.stack([logs[np.minimum(np.searchsorted(row, TABLE), len(logs) - 1)] for row in below])
     centre = (totals @ logs) / np.maximum(totals.sum(axis=1), 1)
-    # Of each bin of the layout how many of a group's cuts lie below it, and its logarithm.
-    above = np.zeros((groups, ground.rows.layout.bins), np.int64)
-    above[:, ground.occupied] = (np.arange(len(logs)) > cuts[..., None]).sum(axis=0)
     log_of = np.zeros(ground.rows.layout.bins)
     log_of[ground.occupied] = logs
     counted = np.zeros((CLASSES + 3, groups, windows))
     for piece, rows in pieces(ground.rows):
-        at = slice(None), ground.group_of[piece], ground.window_of[piece]
-        row, samples = rows.row, rows.samples
-        place = above[ground.group_of[piece].repeat(np.diff(rows.indptr)), rows.bins] + row * (CLASSES + 1)
-        classes = np.bincount(place, rows.counts, len(rows) * (CLASSES + 1)).reshape(len(rows), -1).T
-        counted[: CLASSES + 1][at] = classes[::-1].cumsum(axis=0)[::-1]
-        counted[LOGS][at[1:]] = np.bincount(row, rows.counts * log_of[rows.bins], len(rows)) - centre[at[1]] * samples
+        at = ground.group_of[piece], ground.window_of[piece]
+        samples, total = rows.samples, np.append(0, np.cumsum(rows.counts))
+        counted[0][at] = samples
+        first = np.arange(len(rows)) * rows.layout.bins  # bins rise within each row
+        entries = np.repeat(first, np.diff(rows.indptr)) + rows.bins
+        for above, cut in enumerate(cuts, 1):
+            upto = np.searchsorted(entries, first + ground.occupied[cut[at[0]]], side="right")
+            counted[above][at] = total[rows.indptr[1:]] - total[upto]
+        counted[LOGS][at] = np.add.reduceat(rows.counts * log_of[rows.bins], rows.indptr[:-1]) - centre[at[0]] * samples
     counted[DONE] = ground.samples
     return Cells(counted, logs[cuts], table)
 
@@ -219,29 +222,30 @@ def _of_lowest(kept: float) -> float:
     return 1 - 2 * z * NORMAL.pdf(z) / kept
 
 
-def _ratio(counts: Float, of: Float, span: int, usable: Bool, *, binomial: bool, around: bool = False) -> Float:
+def _ratio(below: Float, of_below: Float, span: int, usable: Bool, *, binomial: bool, around: bool = False) -> Float:
     """Return by how many times spans of blocks vary more than counting makes them, (sets); NaN where too few can be seen.
 
     Each against the next one, which no episode moves; or `around` the mean of the usable blocks, where wandering shows in full.
+    `below` are counts, `of_below` of how many, both added up.
     """
-    blocks = counts.shape[1]
+    blocks = usable.shape[1]
     starts = np.arange(0, blocks - (1 if around else 2) * span + 1, max(span // 2, 1))
-    out = np.full(len(counts), np.nan)
+    out = np.full(len(below), np.nan)
     if len(starts) < 5:
         return out
+    barred_below = added_up((~usable).astype(np.float64))
 
-    def spans(values: Float, at: Int) -> Float:
-        below = added_up(values)
-        return below[:, at + span] - below[:, at]
+    def spans(sums: Float, at: Int) -> Float:
+        return sums[:, at + span] - sums[:, at]
 
-    one, of_one, barred = (spans(values, starts) for values in (counts, of, (~usable).astype(np.float64)))
+    one, of_one, barred = (spans(sums, starts) for sums in (below, of_below, barred_below))
     if around:
-        two, of_two = ((values * usable).sum(axis=1, keepdims=True) for values in (counts, of))
+        two, of_two = ((np.diff(sums, axis=1) * usable).sum(axis=1, keepdims=True) for sums in (below, of_below))
         share = np.broadcast_to(two / np.maximum(of_two, 1e-9), one.shape)
         expected = 1 / np.maximum(of_one, 1e-9)
     else:
-        two, of_two = (spans(values, starts + span) for values in (counts, of))
-        barred = barred + spans((~usable).astype(np.float64), starts + span)
+        two, of_two = (spans(sums, starts + span) for sums in (below, of_below))
+        barred = barred + spans(barred_below, starts + span)
         share = (one + two) / np.maximum(of_one + of_two, 1e-9)
         expected = 1 / np.maximum(of_one, 1e-9) + 1 / np.maximum(of_two, 1e-9)
     open_ = (of_one > 0) & (of_two > 0) & (share > 0) & (barred == 0)
@@ -324,14 +328,13 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
     """
     everywhere = np.ones(sums.done.shape, np.bool_)
     latency, rate = usual or (everywhere, everywhere)
+    over, done, due = (added_up(counts) for counts in (sums.over, sums.done, sums.due))
 
     def ratios(*, around: bool) -> Float:
         by_span = []
         for span in SPANS:
-            shares = [
-                _ratio(sums.over[at + 1], sums.over[at], span, latency, binomial=True, around=around) for at in range(CLASSES)
-            ]
-            by_span.append([*shares, _ratio(sums.done, sums.due, span, rate, binomial=False, around=around)])
+            shares = [_ratio(over[at + 1], over[at], span, latency, binomial=True, around=around) for at in range(CLASSES)]
+            by_span.append([*shares, _ratio(done, due, span, rate, binomial=False, around=around)])
         return np.array(by_span).transpose(2, 0, 1)  # (M, SPANS, 5)
 
     ways = ratios(around=False), ratios(around=True)
@@ -517,14 +520,16 @@ class Search:
         fits better than two levels do, and moves from each third to the next.
         """
         slopes = np.array([_slope(self.level(number)) for number in range(len(self.sums.sets))])
-        single = {int(each.members[0]): number for number, each in enumerate(self.sums.sets) if len(each.members) == 1}
+        of_group = np.zeros(len(self.drifting))
+        for number, each in enumerate(self.sums.sets):
+            if len(each.members) == 1:
+                of_group[each.members] = slopes[number, 0]
         found = []
         for number, together in enumerate(self.sums.sets):
             size, strength = slopes[number]
-            own = np.array([slopes[single[code], 0] for code in together.members.tolist()])
-            alike = (own * np.sign(size) >= ALIKE * abs(size)).all() and not self.drifting[together.members].any()
-            most = np.mean([slopes[code, 0] * np.sign(size) >= ALIKE * abs(size) for code in single.values()]) > ALIKE
-            alike &= not most or number == 0  # where most of the groups do the same it is of all, or not told
+            same = of_group * np.sign(size) >= ALIKE * abs(size)
+            alike = same[together.members].all() and not self.drifting[together.members].any()
+            alike &= same.mean() <= ALIKE or number == 0  # where most of the groups do the same it is of all, or not told
             strength = min(strength, self._thirds(number))
             if alike and log_tail(strength) < math.log(CHANCE / len(slopes)):
                 self.drifting[together.members] = abs(size)

@@ -478,7 +478,7 @@ def _whole(kind: str, codes: list[int], who: Labels, ground: Ground, times: floa
 
 LEAST_SHARE = 0.05
 VALLEY = 2 / 3
-SCREEN = 0.8  # instead of VALLEY, where all sets are looked at together with one kernel
+SCREEN = 0.7  # instead of VALLEY, where all sets are looked at together with one kernel
 LEAST_APART = math.log(1.5)
 LEAST_COUNT = 1000
 BEYOND_CHANCE = 6.0  # standard deviations of the count at a maximum, that the valley lies below it
@@ -579,9 +579,10 @@ def _places(ground: Ground, counts: tuple[Int, Int], members: Int) -> Places | N
 
 
 def _may_have_modes(ground: Ground, counts: tuple[Int, Int], sets: Sequence[Together]) -> list[Together]:
-    """Return the sets whose density falls anywhere but near its ends, in the run or a half of it: `places_of` asks for more.
+    """Return the sets that may have modes: all are looked at together, where `places_of` and `_at_once` ask for more.
 
-    All sets are looked at together, on one grid and by the narrowest kernel.
+    Their density, on one grid and by the narrowest kernel, falls anywhere but near its ends, in the run or a half of it; and what
+    each member does on either side of such a place it does in the same parts of the run: else it does so in no windows.
     """
     bins, halves = counts
     middles = ground.rows.layout.middles_of(bins)
@@ -600,7 +601,16 @@ def _may_have_modes(ground: Ground, counts: tuple[Int, Int], sets: Sequence[Toge
     right = np.maximum.accumulate(density[..., ::-1], axis=-1)[..., ::-1]
     below = held.cumsum(axis=-1) / np.maximum(held.sum(axis=-1, keepdims=True), 1)
     falls = (density <= SCREEN * np.minimum(left, right)) & (np.minimum(below, 1 - below) >= LEAST_SHARE / 2)
-    return [together for together, found in zip(sets, falls.any(axis=(0, 2)).tolist(), strict=True) if found]
+    divides = np.zeros((len(ground.groups), POINTS), np.bool_)
+    for code, counts_of_parts in enumerate(ground.once(binned).counts):
+        low = counts_of_parts[:, order].cumsum(axis=1)[:, np.searchsorted(logs, grid, side="right") - 1]
+        high = low[:, -1:] - low
+        smaller = np.minimum(low.sum(axis=0), high.sum(axis=0))
+        divides[code] = (np.minimum(low, high).sum(axis=0) >= TOGETHER * smaller) & (
+            smaller >= LEAST_SHARE / 2 * low[:, -1].sum()
+        )
+    may = falls.any(axis=0)
+    return [each for each, own in zip(sets, may, strict=True) if own.any() and (own & divides[each.members].all(axis=0)).any()]
 
 
 def _counts(ground: Ground) -> tuple[Int, Int]:

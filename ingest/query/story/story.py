@@ -217,10 +217,10 @@ def story(origin: Origin, question: Question, source: str = "") -> Story:
 def computed(origin: Answering, question: Question, source: str = "") -> Story:
     """Return what happened in the one run (or several added up) that a question selects, from its data."""
     try:
-        ground, answer = grounds(origin, question)
+        ground, layers = grounds(origin, question)
     except NoGroundError as reason:
         return nothing_told(", ".join(question.runs), str(reason))
-    return with_lower_layers(origin, question, ground, answer.layers, story_of(ground, source, question))
+    return with_lower_layers(origin, question, ground, layers, story_of(ground, source, question))
 
 
 def stories(origin: Origin, question: Question, source: str = "") -> list[Story]:
