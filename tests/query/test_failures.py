@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import random
+import re
 import shutil
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
 from io import StringIO
+from itertools import dropwhile, takewhile
 from pathlib import Path
 
 import numpy as np
@@ -331,6 +334,45 @@ def test_a_tools_own_marks_are_failures(tmp_path: Path) -> None:
     )
     [row] = list(csv.DictReader(csv_lines(table_of(Files([raw]), Question(step="all", by=("op",)), Wanted((50,)))[0])))
     assert (row["op"], row["count"], row["failed"], row["max"]) == ("read", "4", "1", "inf")
+
+
+def described_in_the_guide(tool: str) -> str:
+    """Return the lines that describe what a tool writes, as the guide gives them."""
+    guide = (DATA.parents[1] / "docs" / "guides" / "failures.md").read_text()
+    lines = guide[guide.index(f"\n{tool} (" if tool != "Locust" else "describe its lines:") :].splitlines()
+    block = dropwhile(lambda line: not line.startswith("    "), lines)
+    return "\n".join(line[4:] for line in takewhile(lambda line: line.startswith("    "), block))
+
+
+@pytest.mark.parametrize(
+    ("tool", "took", "unit", "failed", "total"),
+    [
+        ("JMeter", "elapsed", MS, lambda row: row["success"] == "false", r"= +(?P<count>\d+) in .* Err: +(?P<failed>\d+) "),
+        ("vegeta", "2", 1, lambda row: row["1"] != "200", r'"requests":(?P<count>\d+).*"503":(?P<failed>\d+)'),
+        ("hey", "response-time", SECOND, lambda row: row["status-code"] != "200", ""),
+        ("Locust", "took_ms", MS, lambda row: row["ok"] == "False", r"GET / (?P<count>\d+) (?P<failed>\d+)\("),
+    ],
+)
+def test_counts_and_failures_are_those_that_the_tool_itself_printed(
+    tool: str, took: str, unit: int, failed: Callable[[dict[str, str]], bool], total: str, tmp_path: Path
+) -> None:
+    recorded = DATA / "failures" / f"{tool.lower()}.csv"
+    (tmp_path / "told.yml").write_text(described_in_the_guide(tool))
+    options = ReadOptions(description=description_of(str(tmp_path / "told.yml")))
+    names = list(map(str, range(12))) if tool == "vegeta" else None
+    with recorded.open(newline="") as lines:
+        rows = [(failed(row), round(float(row[took]) * unit)) for row in csv.DictReader(lines, names)]
+    by_outcome = told(Files([recorded], options, 1), Question(step="all", by=("outcome",)))
+    for row in by_outcome:
+        own = sorted(ns for bad, ns in rows if bad == (row["outcome"] == "failed"))
+        assert (int(row["count"]), int(row["min"]), int(row["max"])) == (len(own), own[0], own[-1])
+        assert abs(int(row["p50"]) / own[(len(own) - 1) // 2] - 1) < 1 / 64
+    [row] = told(Files([recorded], options, 1), Question(step="all"))
+    assert (int(row["count"]), int(row["failed"])) == (len(rows), sum(bad for bad, _ in rows))
+    if total:
+        [printed] = (DATA / "failures").glob(f"{tool.lower()}.total.*")
+        said = re.search(total, printed.read_text())
+        assert said and (row["count"], row["failed"]) == (said["count"], said["failed"])
 
 
 @pytest.mark.slow
