@@ -237,6 +237,14 @@ def test_a_host_that_fails_while_another_one_fails_more_is_told_too(tmp_path: Pa
 
 
 @pytest.mark.slow
+def test_hosts_that_fail_at_the_same_time_are_named_in_one_sentence(tmp_path: Path) -> None:
+    shares = {"h1": 0.0, "h2": 0.08, "h3": 0.0, "h4": 0.08, "h5": 0.0}
+    folder, options = logs(tmp_path, rates(shares, lasting=range(20, 30)))
+    [text] = [found.text for found in story(Files([folder], options, 1), Question()).findings if found.kind == "failures"]
+    assert " % of operations on h2, h4 failed from 20.0 s to 30.0 s (" in text
+
+
+@pytest.mark.slow
 def test_a_run_in_which_nothing_failed_has_no_such_sentence_and_one_that_fails_throughout_has_one(tmp_path: Path) -> None:
     for number, (share, findings) in enumerate(((0, 0), (0.03, 1))):
         here = tmp_path / str(number)
