@@ -556,6 +556,30 @@ def of_runs(shares: list[ShareAbove]) -> ShareAbove:
     return ShareAbove(above, total, max(between, 1.0), len(shares), windows)
 
 
+def difference_between(baseline: ShareAbove, run: ShareAbove, rows: int = 1) -> tuple[float, float]:
+    """Return the least and the largest difference run - baseline of two shares, 95 times in 100; `rows` are held together.
+
+    Wilson's interval of each with Student's t, of as many samples as the windows leave independent, combined as by Newcombe
+    (1998, method 10). A share of which nothing, or all, is above varies as that of the other side does. NaN where there are too
+    few windows.
+    """
+    sides = (baseline, run)
+    if not all(side.batches and side.samples for side in sides):
+        return NO_BOUNDS
+    usual = max((side.effect for side in sides if not math.isnan(side.effect)), default=1.0)
+    ends = []
+    for side in sides:
+        held = side.samples / (usual if math.isnan(side.effect) else side.effect)
+        square = student(max(side.batches - 1, 1), TAIL / rows) ** 2
+        middle = (side.value + square / (2 * held)) / (1 + square / held)
+        half = math.sqrt(square * (side.value * (1 - side.value) / held + square / (4 * held**2))) / (1 + square / held)
+        ends.append((side.value, max(middle - half, 0.0), min(middle + half, 1.0)))
+    (first, first_low, first_high), (second, second_low, second_high) = ends
+    difference = second - first
+    low, high = math.hypot(second - second_low, first_high - first), math.hypot(second_high - second, first - first_low)
+    return difference - low, difference + high
+
+
 def autocorrelation_time(values: Float) -> float:
     """Return 1 + 2 sum of the autocorrelations, summed up to CUTOFF times itself: at least 1, in places of the series."""
     centred = values - values.mean()

@@ -22,7 +22,7 @@ from tests.query.nights import drawn, written
 from tests.store.grounds import grounds, loaded
 from tests.vega.drawn import DARK, EACH_MAJOR, LIGHT, drawing, installed
 
-COMPARED = "percentile,baseline,run,ratio,lo,hi,count_baseline,count_run,verdict"
+COMPARED = "percentile,baseline,run,ratio,lo,hi,count_baseline,count_run,verdict,failed_baseline,failed_run,failed_lo,failed_hi,failed_verdict"
 TRENDED = "run,start,percentile,value,lo,hi,count,level,change,measure"
 EXAMPLE_COUNT = 59015
 SECOND = 1_000_000_000

@@ -28,6 +28,7 @@ from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.objectives.check import check as judge
 from ingest.objectives.objectives import objective_of
+from ingest.query.batch_means import difference_between, share_above_of
 from ingest.query.compare import Pair, compare
 from ingest.query.files import Files
 from ingest.query.heatmap import cells, distribution, heatmap
@@ -41,6 +42,7 @@ from ingest.read.described.description import description_of
 from ingest.read.operations import events_layout
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
+from ingest.view.terminal.comparison import opening
 from ingest.view.terminal.heatmap import print_heatmap
 from ingest.view.text import csv_lines
 from tests.commands import tailboard
@@ -272,6 +274,12 @@ def test_a_run_that_fails_more_is_slower_in_comparisons_and_trends(tmp_path: Pat
         table = compare(pair, wanted).columns
         [row] = np.flatnonzero(table["percentile"] == 99)
         assert table["verdict"][row] == verdict and np.isnan(table["ratio"][row])
+        assert table["failed_verdict"][row] == {"slower": "more", "faster": "fewer"}[verdict]
+        shares = [sum(part.failures.sum() for part in each.parts) / each.samples for each in (pair.baseline, pair.run)]
+        assert [table["failed_baseline"][row], table["failed_run"][row]] == shares
+        assert table["failed_lo"][row] < shares[1] - shares[0] < table["failed_hi"][row]
+        word = {"slower": "More failures: ", "faster": "Fewer failures: "}[verdict]
+        assert [text for text in opening(pair, compare(pair, wanted)) if text.startswith(word)]
     nights = [
         Night(name, number, whole, (windows,)) for number, (name, (whole, windows)) in enumerate(zip("ab", sides, strict=True))
     ]
@@ -279,6 +287,39 @@ def test_a_run_that_fails_more_is_slower_in_comparisons_and_trends(tmp_path: Pat
     assert [value for value, measure in zip(table["value"], table["measure"], strict=True) if measure == "p99"][1] == np.inf
     shares = [value for value, measure in zip(table["value"], table["measure"], strict=True) if measure == "failed"]
     assert shares == [sum(part.failures.sum() for part in whole.parts) / whole.samples for whole, _ in sides]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("share", "windows"), [(0.0005, 60), (0.003, 30), (0.05, 60), (0.02, 300)])
+@pytest.mark.parametrize("burst", [1, 5])
+def test_the_bounds_of_a_difference_of_shares_hold(share: float, windows: int, burst: int) -> None:
+    noise, wrong, runs = np.random.default_rng(3), 0, 400
+    for _ in range(runs):
+        every = noise.poisson(500, (2, windows)).astype(np.float64)
+        first, second = np.minimum(noise.poisson(every * [[share], [2 * share]] / burst) * burst, every)
+        low, high = difference_between(share_above_of(first, every[0]), share_above_of(second, every[1]))
+        wrong += not low <= share <= high
+    print(f"{wrong} of {runs}")
+    assert wrong <= 0.08 * runs
+
+
+@pytest.mark.slow
+def test_a_step_of_load_that_fails_too_much_is_not_kept(tmp_path: Path) -> None:
+    """Loads of 100, 200 and 300 operations a second: only the last one fails more than promised."""
+    folders = []
+    for times, share in ((1, 0.0), (2, 0.002), (3, 0.08)):
+        operations = [one for _ in range(times) for one in rates({"h1": share}, seconds=120)]
+        folder = tmp_path / f"at-{times}"
+        described = failures.write(folder, operations, failed=("false", "FALSE"))
+        folders.append(folder)
+    sweep = ("capacity", *folders, "--input-format", described, "--format", "csv")
+    for sla, above in (("failures<2%", 0.08), ("p95<1s", 0.08)):  # what failed is above any latency
+        [row] = csv.DictReader(StringIO(tailboard(*sweep, "--sla", sla).stdout))
+        assert (row["verdict"], round(float(row["met"])), round(float(row["missed"]))) == ("bracketed", 200, 300)
+        points = list(csv.DictReader(StringIO(tailboard(*sweep, "--sla", sla, "--points").stdout)))
+        assert [point["verdict"] for point in points] == ["meets", "meets", "violates"]
+        assert float(points[-1]["above"]) == pytest.approx(above, rel=0.1)
+    assert tailboard("report", folders[0], "--input-format", described, "--sla", "failures<2%").returncode == 2
 
 
 @pytest.mark.slow
