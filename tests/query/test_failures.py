@@ -46,6 +46,7 @@ from ingest.view.terminal.comparison import opening
 from ingest.view.terminal.heatmap import print_heatmap
 from ingest.view.text import csv_lines
 from tests.commands import tailboard
+from tests.databases import database
 from tests.effort import few, figure
 from tests.oracles import failures, ranks
 from tests.oracles.failures import Operation
@@ -141,6 +142,36 @@ def test_stores_rank_failed_operations_as_files_do(kind: str, tmp_path: Path) ->
             with open_store(ground.url) as store:
                 for question in QUESTIONS:
                     assert check(store, operations, question) == check(files, operations, question)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", [4, 5, 7])
+def test_a_store_of_an_older_version_is_read_and_takes_failed_operations(version: int, tmp_path: Path) -> None:
+    """It holds a run in which nothing failed, as it was written then; one with failures is loaded beside it."""
+    (tmp_path / "sound").mkdir()
+    sound = [replace(one, failed=False) for one in random_operations(random.Random(3))]
+    folder, options = logs(tmp_path / "sound", sound)
+    older, new = tmp_path / "older.db", tmp_path / "new.db"
+    with open_store(f"sqlite:{new}", write=True) as store:
+        load([folder], store, LoadOptions(ReadOptions(run="sound", description=options.description), jobs=1))
+    with database(older) as db:
+        db.executescript((DATA / "store" / f"version-{version}.sql").read_text())
+        db.execute("ATTACH ? AS new", (str(new),))
+        for (table,) in db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall():
+            columns = ",".join(name for (name,) in db.execute(f"SELECT name FROM pragma_table_info('{table}', 'main')"))
+            db.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM new.{table}")
+    with open_store(f"sqlite:{older}") as store:
+        for question in QUESTIONS:
+            if "outcome" not in question.where:
+                assert all(row["failed"] == "0" for row in check(store, sound, question.about(["sound"])))
+    operations = random_operations(random.Random(5))
+    assert any(one.failed for one in operations)
+    folder, options = logs(tmp_path, operations)
+    with open_store(f"sqlite:{older}", write=True) as store:
+        load([folder], store, LoadOptions(ReadOptions(run="run", description=options.description), jobs=1))
+    with open_store(f"sqlite:{older}") as store:
+        for question in QUESTIONS:
+            check(store, operations, question.about(["run"]))
 
 
 def windows_that_fail(operations: list[Operation], share: Fraction) -> list[tuple[int, int, int]]:
