@@ -51,7 +51,7 @@ def quiet(noise: np.random.Generator, share: float, memory: float, spread: float
 @pytest.mark.parametrize(
     ("memory", "spread", "burst", "allowed"),
     [
-        (0.0, 0.0, 1, 0.01),
+        pytest.param(0.0, 0.0, 1, 0.01, marks=pytest.mark.slow),
         pytest.param(0.5, 0.3, 1, 0.01, marks=pytest.mark.slow),
         pytest.param(0.9, 0.3, 1, 0.01, marks=pytest.mark.slow),
         pytest.param(0.95, 0.5, 1, 0.12, marks=pytest.mark.slow),
