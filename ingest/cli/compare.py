@@ -73,7 +73,9 @@ def compare(options: Options) -> int:
     Of several paths each is a run, named after the path. Where both globs match several runs (archives of CBT), runs with the
     same path below their archives are compared in pairs, with a label `permutation`. csv and ndjson have the --by labels, then
     percentile,baseline,run,ratio,lo,hi,count_baseline,count_run,verdict, largest effect first: baseline and run in --unit (ns),
-    lo and hi the bounds of the ratio (95 % confidence for all rows together), verdict slower, faster, same or cannot tell.
+    lo and hi the bounds of the ratio (95 % confidence for all rows together), verdict slower, faster, same or cannot tell; then
+    failed_baseline,failed_run, the shares that failed, failed_lo,failed_hi, the bounds of the difference, and failed_verdict
+    more, fewer, same, cannot tell, or empty where none failed.
     Bounds come from whole windows; of three runs a side or more from the spread between runs. A cell is empty where there is
     too little data.
     """

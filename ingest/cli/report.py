@@ -8,6 +8,8 @@ from ingest.cli.answers import asked
 from ingest.cli.options import FORCE, MARKS, STEP, Asking, command, option, parse_step
 from ingest.cli.output import write_page
 from ingest.cli.sources import as_typed, marks_of, opened
+from ingest.core.errors import UsageError
+from ingest.core.objective import ANY_LATENCY
 from ingest.core.units import parse_duration
 
 
@@ -55,6 +57,8 @@ def report(options: Options) -> None:
         from ingest.query.capacity import parse_sla
 
         objective = parse_sla(options.sla)
+        if objective.limit_ns == ANY_LATENCY:
+            raise UsageError(f"--sla {options.sla}: a line is drawn at a latency, as of 'p99<5ms'")
     sla = objective.limit_ns if objective else parse_duration(options.sla) if options.sla else 0
     marks = marks_of(options.marks)
     with opened(options) as origin:

@@ -73,6 +73,7 @@ LEAST_WINDOWS = 10
 MARGIN = 1.1  # of the length of a batch over the time in which correlation dies away
 WHERE = (0.5, 0.9)  # shares at which correlations are measured, beside that of the percentile
 MOST_CORRELATION = 0.999
+SURELY = 1.645  # standard errors: a correlation is at most so much higher, 95 times in 100
 FIRST_STEP, MOST_STEPS, PRECISE = 0.02, 12, 0.001  # of the search for a bound, on the log scale
 TAIL = 0.015  # on either side: what the formula is asked for, so that 95 % are held as measured
 NONE = math.nan
@@ -209,10 +210,14 @@ def _uncorrelated(series: Sequence[Float]) -> int:
     length = blocks = 1
     while blocks == 1 or sum(len(run) // blocks for run in series) >= LEAST_BLOCKS:
         correlation = neighbours([_blocks(run, blocks) for run in series])
-        if correlation > 0:
-            length = max(length, math.ceil(MARGIN * blocks * (1 + correlation) / (1 - correlation) - PRECISE))
+        length = max(length, _apart(correlation, blocks))
         blocks *= 2
     return length
+
+
+def _apart(correlation: float, blocks: int = 1) -> int:
+    """Return how many windows make batches that hardly depend on one another, by the correlation of sums of so many."""
+    return math.ceil(MARGIN * blocks * (1 + correlation) / (1 - correlation) - PRECISE) if correlation > 0 else 1
 
 
 def ratio_between(baseline: Windows, run: Windows, percentile: Percentile, ratio: float, rows: int = 1) -> tuple[float, float]:
@@ -285,14 +290,24 @@ def rates_between(baseline: Sequence[Float], run: Sequence[Float], rows: int = 1
 
 
 def _spread_of_mean(rates: Float) -> tuple[float, int]:
-    """Return the variance of the mean of a series, as a share of the mean's square, and its degrees of freedom; NaN: too few."""
-    mean = float(rates.mean())
-    batches = len(rates) // _uncorrelated([rates - mean])
+    """Return the variance of the mean of a series, as a share of the mean's square, and its degrees of freedom; NaN: too few.
+
+    Neighbours are taken to be as much alike as they may be: few windows hide it. What batches of that correlation still have in
+    common (of a process of first order) is added to their variance.
+    """
+    mean, count = float(rates.mean()), len(rates)
+    measured = neighbours([rates - mean])
+    alike = min(measured + SURELY * math.sqrt((1 - measured**2) / count), MOST_CORRELATION)
+    batches = count // max(_uncorrelated([rates - mean]), _apart(alike))
     if batches < LEAST_BATCHES:
         return NONE, 1
-    firsts = np.arange(batches) * len(rates) // batches
-    means = np.add.reduceat(rates, firsts) / np.diff(firsts, append=len(rates))
-    return float(means.var(ddof=1)) / batches / mean**2, batches - 1
+    firsts = np.arange(batches) * count // batches
+    means = np.add.reduceat(rates, firsts) / np.diff(firsts, append=count)
+    length = count / batches
+    lags = np.arange(1, math.ceil(length))
+    inside = 1 + 2 * float(((1 - lags / length) * alike**lags).sum())  # of the variance, what a batch holds of it
+    common = max((1 + alike) / (1 - alike) / inside, 1.0)
+    return common * float(means.var(ddof=1)) / batches / mean**2, batches - 1
 
 
 def _between_runs(logs: Sequence[Float], rows: int) -> tuple[float, float]:
@@ -539,6 +554,30 @@ def of_runs(shares: list[ShareAbove]) -> ShareAbove:
     left = np.array([share.above - above / total * share.samples for share in shares])
     between = float(left @ left) * len(shares) / (len(shares) - 1) / naive
     return ShareAbove(above, total, max(between, 1.0), len(shares), windows)
+
+
+def difference_between(baseline: ShareAbove, run: ShareAbove, rows: int = 1) -> tuple[float, float]:
+    """Return the least and the largest difference run - baseline of two shares, 95 times in 100; `rows` are held together.
+
+    Wilson's interval of each with Student's t, of as many samples as the windows leave independent, combined as by Newcombe
+    (1998, method 10). A share of which nothing, or all, is above varies as that of the other side does. NaN where there are too
+    few windows.
+    """
+    sides = (baseline, run)
+    if not all(side.batches and side.samples for side in sides):
+        return NO_BOUNDS
+    usual = max((side.effect for side in sides if not math.isnan(side.effect)), default=1.0)
+    ends = []
+    for side in sides:
+        held = side.samples / (usual if math.isnan(side.effect) else side.effect)
+        square = student(max(side.batches - 1, 1), TAIL / rows) ** 2
+        middle = (side.value + square / (2 * held)) / (1 + square / held)
+        half = math.sqrt(square * (side.value * (1 - side.value) / held + square / (4 * held**2))) / (1 + square / held)
+        ends.append((side.value, max(middle - half, 0.0), min(middle + half, 1.0)))
+    (first, first_low, first_high), (second, second_low, second_high) = ends
+    difference = second - first
+    low, high = math.hypot(second - second_low, first_high - first), math.hypot(second_high - second, first - first_low)
+    return difference - low, difference + high
 
 
 def autocorrelation_time(values: Float) -> float:

@@ -1,4 +1,4 @@
-"""The highest load of a sweep that meets an objective of latency, as an interval: where rising curves cross a level."""
+"""The highest load of a sweep that meets an objective of latency or failures, as an interval: where curves cross a level."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ingest.core.errors import UsageError
 from ingest.core.intervals import Intervals, merged
 from ingest.core.labels import Group, RunLabels
 from ingest.core.layout import Float
-from ingest.core.objective import Latency, parse_promise
+from ingest.core.objective import ANY_LATENCY, Latency, parse_promise
 from ingest.core.quantiles import Percentile, Ranked, percentile_values
 from ingest.core.units import figure
 from ingest.query.batch_means import ShareAbove, of_runs, share_above_of
@@ -193,8 +193,8 @@ class Capacity:
 def parse_sla(text: str) -> Sla:
     """Return the objective of a text such as p99<5ms; UsageError for anything else."""
     promise = parse_promise(text)
-    if not isinstance(promise, Latency) or promise.most_failed or promise.percentile.top == 100 * promise.percentile.bottom:
-        raise UsageError(f"--sla {text}: this is about a share of samples: take a percentile below 100, such as 'p99<5ms'")
+    if not isinstance(promise, Latency) or promise.percentile.top == 100 * promise.percentile.bottom:
+        raise UsageError(f"--sla {text}: this is about a share of samples, as in 'p99<5ms' (below p100) or 'failures<0.1%'")
     return Sla(promise.percentile, promise.threshold_ns, re.sub(r"[\s=]", "", text))
 
 
@@ -303,9 +303,11 @@ def _surely_met_to(capacity: Capacity) -> float:
 def _above(rows: Intervals, limit_ns: int) -> tuple[Float, Float]:
     """Return, by window in the order of time, how many samples are reported at the limit or above, and how many there are."""
     order = np.argsort(rows.start_ns, kind="stable")
-    held = Ranked(rows)  # of bins of several layouts those count as above that may be
-    over = np.where(held.ends[1] >= limit_ns, held.rows.counts, 0)
-    above = np.bincount(rows.row, over, len(rows))
+    above = rows.failures  # slower than any
+    if limit_ns != ANY_LATENCY:
+        held = Ranked(rows)  # of bins of several layouts those count as above that may be
+        over = np.where(held.ends[1] >= limit_ns, held.rows.counts, 0)
+        above = np.bincount(rows.row, over, len(rows))
     return above[order].astype(np.float64), rows.samples[order].astype(np.float64)
 
 

@@ -13,11 +13,11 @@ outside and what lies during it. A side is made of whole windows of the stored s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ from ingest.core.marks import (
 )
 from ingest.core.quantiles import FAILED_NS, Percentile, Ranked, parse_percentiles, percentile_values
 from ingest.core.units import Instant, format_duration
-from ingest.query.batch_means import LEAST_RUNS, Ratios
+from ingest.query.batch_means import LEAST_RUNS, Ratios, ShareAbove, difference_between, of_runs, share_above_of
 from ingest.query.coverage import Rows, union
 from ingest.query.coverage import labelled as missing_labelled
 from ingest.query.means import check_bins
@@ -66,11 +66,14 @@ from ingest.query.windows import regrouped, spanned, widened
 
 Sides = tuple[tuple[Answer, ...], tuple[Answer, ...]]
 
-COLUMNS = ("percentile", "baseline", "run", "ratio", "lo", "hi", "count_baseline", "count_run", "verdict")
+FAILING = ("failed_baseline", "failed_run", "failed_lo", "failed_hi", "failed_verdict")
+COLUMNS = ("percentile", "baseline", "run", "ratio", "lo", "hi", "count_baseline", "count_run", "verdict", *FAILING)
 METHOD = "whole windows in batches that hardly depend on one another (Student's t), bins included"
 BETWEEN_RUNS = "the spread between the runs of a side (Welch's t), bins included"
 SLOWER, FASTER, SAME, UNKNOWN = "slower", "faster", "same", "cannot tell"
+MORE, FEWER = "more", "fewer"
 SAME_WITHIN = 1.05
+SAME_SHARE = 0.001  # of all operations: failures that differ by no more than this are the same
 MOST_HALVINGS = 40
 MOST_ERROR = 1.0
 NO_LATENCY = 2.0**60  # ns: above this are operations that failed
@@ -195,13 +198,16 @@ def compare(pair: Pair, percentiles: Sequence[Percentile]) -> Table:
     NaN where the samples cannot carry a number, where there are too few windows, and throughout the run that does not have a
     group. A percentile among operations that failed is inf, and has no ratio; `lo` is inf, or `hi` 0, where that is certain.
     `verdict` is SLOWER, FASTER, SAME (within the ratio of the pair), UNKNOWN, or empty where one side has no value.
+    `failed_baseline` and `failed_run` are the shares of the group's operations that failed, `failed_lo` and `failed_hi` the
+    bounds of their difference (of all groups together; NaN where nothing failed, or windows are too few), `failed_verdict` MORE,
+    FEWER, SAME (within SAME_SHARE), UNKNOWN, or empty where none failed.
     Effect: the least change that the bounds leave, then the ratio itself, on the log scale; then labels and percentiles in
     order. Error bound: that of the bins of each side, within lo and hi.
     """
     wanted = sorted(percentiles, key=lambda percentile: float(percentile.text))
-    bounds = Ratios(pair.windows, wanted)
+    bounds, shares = Ratios(pair.windows, wanted), failed_shares(pair)
     tables = [
-        _rows(groups, (first, second), percentile, pair, bounds)
+        _rows(groups, (first, second), percentile, pair, bounds, shares)
         for groups, first, second in _aligned(pair)
         for percentile in wanted
     ]
@@ -287,6 +293,7 @@ def _rows(
     percentile: Percentile,
     pair: Pair,
     bounds: Ratios,
+    shares: Mapping[Group, FailedShare],
 ) -> Table:
     """Return the rows of some groups at one percentile."""
     by, answers = pair.by, (pair.baseline, pair.run)
@@ -314,9 +321,75 @@ def _rows(
         *(baseline.value, run.value, ratio, low, high),
         *(baseline.count, run.count, np.array(verdicts, object)),
     )
-    columns |= dict(zip(COLUMNS, cells, strict=True))
+    *numbers, words = zip(*(shares.get(group, NONE_FAILED) for group in groups), strict=True)
+    failed = (*(np.array(each, np.float64) for each in numbers), np.array(words, object))
+    columns |= dict(zip(COLUMNS, (*cells, *failed), strict=True))
     columns |= {f"{name}_censored": side.open for name, side in (("baseline", baseline), ("run", run))}
     return Table(columns, tuple(by))
+
+
+class FailedShare(NamedTuple):
+    """The share of a group's operations that failed in both runs, the bounds of the difference run - baseline, and a verdict."""
+
+    baseline: float
+    run: float
+    low: float
+    high: float
+    verdict: str
+
+
+NONE_FAILED = FailedShare(0.0, 0.0, math.nan, math.nan, "")
+
+
+def failed_shares(pair: Pair) -> dict[Group, FailedShare]:
+    """Return what both runs say of failures, of the groups in which any failed; what is missing may have failed, or not."""
+    answers = [own or (whole,) for own, whole in zip(pair.windows, (pair.baseline, pair.run), strict=True)]
+    if all(part.layout.timed is part.layout for own in answers for answer in own for part in answer.parts):
+        return {}
+    runs = [[_failures_of(answer) for answer in own] for own in answers]
+    groups = {group for own in runs for run in own for group, (failed, _) in run.items() if failed.any()}
+    first_lost, second_lost = (_lost_share(side) for side in (pair.baseline, pair.run))
+    found = {}
+    for group in groups:
+        held = [[share_above_of(*run[group]) for run in own if group in run] for own in runs]
+        first, second = (of_runs(shares) if shares else ShareAbove(0, 0, math.nan, 0, 0) for shares in held)
+        low, high = difference_between(first, second, len(groups))
+        low -= second.value * second_lost + (1 - first.value) * first_lost
+        high += (1 - second.value) * second_lost + first.value * first_lost
+        found[group] = FailedShare(first.value, second.value, low, high, _share_verdict(low, high))
+    return found
+
+
+def _share_verdict(low: float, high: float) -> str:
+    if low >= -SAME_SHARE and high <= SAME_SHARE:
+        return SAME
+    return MORE if low > 0 else FEWER if high < 0 else UNKNOWN
+
+
+def _failures_of(answer: Answer) -> dict[Group, tuple[Float, Float]]:
+    """Return of each group how many operations failed, and how many there are, by window in the order of time."""
+    pieces: dict[Group, list[Int]] = {}
+    for part in answer.parts:
+        for code in np.unique(part.series).tolist():
+            rows = np.flatnonzero(part.series == code)
+            pieces.setdefault(part.table[code], []).append(
+                np.stack([part.start_ns[rows], part.failures[rows], part.samples[rows]])
+            )
+    found = {}
+    for group, parts in pieces.items():
+        starts, *counts = np.concatenate(parts, axis=1)
+        windows, place = np.unique(starts, return_inverse=True)
+        failed, every = (np.bincount(place, each, len(windows)).astype(np.float64) for each in counts)
+        found[group] = failed, every
+    return found
+
+
+def _lost_share(answer: Answer) -> float:
+    """Return which share of an answer's operations is missing at most, of all groups together."""
+    if any(lack.entry.count is None for lack in answer.missing):
+        return 1.0
+    lost = sum(lack.entry.count or 0 for lack in answer.missing)
+    return lost / (lost + answer.samples) if lost else 0.0
 
 
 def _part(first: Float, second: Float) -> Float:

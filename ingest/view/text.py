@@ -16,7 +16,7 @@ PLAIN = ("count", "rate", "mib_s", "exact", "complete", FAILED, "cumulative", "p
 
 INFINITE = "inf"  # the latency of an operation that failed
 
-WORDS = ("verdict",)  # columns of text that are no labels
+WORDS = ("verdict", "failed_verdict")  # columns of text that are no labels
 
 
 def _column(name: str, values: Any, stamp: Stamp, unit: str, words: tuple[str, ...]) -> list[Any]:
@@ -30,7 +30,7 @@ def _column(name: str, values: Any, stamp: Stamp, unit: str, words: tuple[str, .
         return [str(value) for value in values]
     if name in ("exact", "complete"):
         return ["true" if value else "false" for value in values]
-    if name in PLAIN or name.startswith("below_") or name.endswith("_error"):
+    if name in PLAIN or name.startswith((f"{FAILED}_", "below_")) or name.endswith("_error"):
         return number_column(values)
     latencies = np.asarray(values) if unit == "ns" else np.asarray(values) / UNITS_NS[unit]
     cells = number_column(latencies)

@@ -22,7 +22,7 @@ from tests.query.nights import drawn, written
 from tests.store.grounds import grounds, loaded
 from tests.vega.drawn import DARK, EACH_MAJOR, LIGHT, drawing, installed
 
-COMPARED = "percentile,baseline,run,ratio,lo,hi,count_baseline,count_run,verdict"
+COMPARED = "percentile,baseline,run,ratio,lo,hi,count_baseline,count_run,verdict,failed_baseline,failed_run,failed_lo,failed_hi,failed_verdict"
 TRENDED = "run,start,percentile,value,lo,hi,count,level,change,measure"
 EXAMPLE_COUNT = 59015
 SECOND = 1_000_000_000
@@ -115,7 +115,7 @@ def test_ndjson_has_the_values_of_the_csv_and_units_are_of_latencies_alone(night
     assert [list(line) for line in lines] == [list(plain[0])] * len(plain)
     for line, row, scaled in zip(lines, plain, micro, strict=True):
         for name, cell in row.items():
-            assert line[name] == (cell if name in ("op", "verdict") else float(cell) if cell else None)
+            assert line[name] == (cell if name in ("op", "verdict", "failed_verdict") else float(cell) if cell else None)
         assert {name: row[name] for name in ("ratio", "lo", "hi", "percentile", "count_run")} == {
             name: scaled[name] for name in ("ratio", "lo", "hi", "percentile", "count_run")
         }

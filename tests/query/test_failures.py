@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import random
+import re
 import shutil
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
 from io import StringIO
+from itertools import dropwhile, takewhile
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +28,7 @@ from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.objectives.check import check as judge
 from ingest.objectives.objectives import objective_of
+from ingest.query.batch_means import difference_between, share_above_of
 from ingest.query.compare import Pair, compare
 from ingest.query.files import Files
 from ingest.query.heatmap import cells, distribution, heatmap
@@ -38,9 +42,11 @@ from ingest.read.described.description import description_of
 from ingest.read.operations import events_layout
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
+from ingest.view.terminal.comparison import opening
 from ingest.view.terminal.heatmap import print_heatmap
 from ingest.view.text import csv_lines
 from tests.commands import tailboard
+from tests.databases import database
 from tests.effort import few, figure
 from tests.oracles import failures, ranks
 from tests.oracles.failures import Operation
@@ -136,6 +142,36 @@ def test_stores_rank_failed_operations_as_files_do(kind: str, tmp_path: Path) ->
             with open_store(ground.url) as store:
                 for question in QUESTIONS:
                     assert check(store, operations, question) == check(files, operations, question)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", [4, 5, 7])
+def test_a_store_of_an_older_version_is_read_and_takes_failed_operations(version: int, tmp_path: Path) -> None:
+    """It holds a run in which nothing failed, as it was written then; one with failures is loaded beside it."""
+    (tmp_path / "sound").mkdir()
+    sound = [replace(one, failed=False) for one in random_operations(random.Random(3))]
+    folder, options = logs(tmp_path / "sound", sound)
+    older, new = tmp_path / "older.db", tmp_path / "new.db"
+    with open_store(f"sqlite:{new}", write=True) as store:
+        load([folder], store, LoadOptions(ReadOptions(run="sound", description=options.description), jobs=1))
+    with database(older) as db:
+        db.executescript((DATA / "store" / f"version-{version}.sql").read_text())
+        db.execute("ATTACH ? AS new", (str(new),))
+        for (table,) in db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall():
+            columns = ",".join(name for (name,) in db.execute(f"SELECT name FROM pragma_table_info('{table}', 'main')"))
+            db.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM new.{table}")
+    with open_store(f"sqlite:{older}") as store:
+        for question in QUESTIONS:
+            if "outcome" not in question.where:
+                assert all(row["failed"] == "0" for row in check(store, sound, question.about(["sound"])))
+    operations = random_operations(random.Random(5))
+    assert any(one.failed for one in operations)
+    folder, options = logs(tmp_path, operations)
+    with open_store(f"sqlite:{older}", write=True) as store:
+        load([folder], store, LoadOptions(ReadOptions(run="run", description=options.description), jobs=1))
+    with open_store(f"sqlite:{older}") as store:
+        for question in QUESTIONS:
+            check(store, operations, question.about(["run"]))
 
 
 def windows_that_fail(operations: list[Operation], share: Fraction) -> list[tuple[int, int, int]]:
@@ -234,6 +270,14 @@ def test_a_host_that_fails_while_another_one_fails_more_is_told_too(tmp_path: Pa
 
 
 @pytest.mark.slow
+def test_hosts_that_fail_at_the_same_time_are_named_in_one_sentence(tmp_path: Path) -> None:
+    shares = {"h1": 0.0, "h2": 0.08, "h3": 0.0, "h4": 0.08, "h5": 0.0}
+    folder, options = logs(tmp_path, rates(shares, lasting=range(20, 30)))
+    [text] = [found.text for found in story(Files([folder], options, 1), Question()).findings if found.kind == "failures"]
+    assert " % of operations on h2, h4 failed from 20.0 s to 30.0 s (" in text
+
+
+@pytest.mark.slow
 def test_a_run_in_which_nothing_failed_has_no_such_sentence_and_one_that_fails_throughout_has_one(tmp_path: Path) -> None:
     for number, (share, findings) in enumerate(((0, 0), (0.03, 1))):
         here = tmp_path / str(number)
@@ -261,6 +305,12 @@ def test_a_run_that_fails_more_is_slower_in_comparisons_and_trends(tmp_path: Pat
         table = compare(pair, wanted).columns
         [row] = np.flatnonzero(table["percentile"] == 99)
         assert table["verdict"][row] == verdict and np.isnan(table["ratio"][row])
+        assert table["failed_verdict"][row] == {"slower": "more", "faster": "fewer"}[verdict]
+        shares = [sum(part.failures.sum() for part in each.parts) / each.samples for each in (pair.baseline, pair.run)]
+        assert [table["failed_baseline"][row], table["failed_run"][row]] == shares
+        assert table["failed_lo"][row] < shares[1] - shares[0] < table["failed_hi"][row]
+        word = {"slower": "More failures: ", "faster": "Fewer failures: "}[verdict]
+        assert [text for text in opening(pair, compare(pair, wanted)) if text.startswith(word)]
     nights = [
         Night(name, number, whole, (windows,)) for number, (name, (whole, windows)) in enumerate(zip("ab", sides, strict=True))
     ]
@@ -268,6 +318,39 @@ def test_a_run_that_fails_more_is_slower_in_comparisons_and_trends(tmp_path: Pat
     assert [value for value, measure in zip(table["value"], table["measure"], strict=True) if measure == "p99"][1] == np.inf
     shares = [value for value, measure in zip(table["value"], table["measure"], strict=True) if measure == "failed"]
     assert shares == [sum(part.failures.sum() for part in whole.parts) / whole.samples for whole, _ in sides]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("share", "windows"), [(0.0005, 60), (0.003, 30), (0.05, 60), (0.02, 300)])
+@pytest.mark.parametrize("burst", [1, 5])
+def test_the_bounds_of_a_difference_of_shares_hold(share: float, windows: int, burst: int) -> None:
+    noise, wrong, runs = np.random.default_rng(3), 0, 400
+    for _ in range(runs):
+        every = noise.poisson(500, (2, windows)).astype(np.float64)
+        first, second = np.minimum(noise.poisson(every * [[share], [2 * share]] / burst) * burst, every)
+        low, high = difference_between(share_above_of(first, every[0]), share_above_of(second, every[1]))
+        wrong += not low <= share <= high
+    print(f"{wrong} of {runs}")
+    assert wrong <= 0.08 * runs
+
+
+@pytest.mark.slow
+def test_a_step_of_load_that_fails_too_much_is_not_kept(tmp_path: Path) -> None:
+    """Loads of 100, 200 and 300 operations a second: only the last one fails more than promised."""
+    folders = []
+    for times, share in ((1, 0.0), (2, 0.002), (3, 0.08)):
+        operations = [one for _ in range(times) for one in rates({"h1": share}, seconds=120)]
+        folder = tmp_path / f"at-{times}"
+        described = failures.write(folder, operations, failed=("false", "FALSE"))
+        folders.append(folder)
+    sweep = ("capacity", *folders, "--input-format", described, "--format", "csv")
+    for sla, above in (("failures<2%", 0.08), ("p95<1s", 0.08)):  # what failed is above any latency
+        [row] = csv.DictReader(StringIO(tailboard(*sweep, "--sla", sla).stdout))
+        assert (row["verdict"], round(float(row["met"])), round(float(row["missed"]))) == ("bracketed", 200, 300)
+        points = list(csv.DictReader(StringIO(tailboard(*sweep, "--sla", sla, "--points").stdout)))
+        assert [point["verdict"] for point in points] == ["meets", "meets", "violates"]
+        assert float(points[-1]["above"]) == pytest.approx(above, rel=0.1)
+    assert tailboard("report", folders[0], "--input-format", described, "--sla", "failures<2%").returncode == 2
 
 
 @pytest.mark.slow
@@ -331,6 +414,45 @@ def test_a_tools_own_marks_are_failures(tmp_path: Path) -> None:
     )
     [row] = list(csv.DictReader(csv_lines(table_of(Files([raw]), Question(step="all", by=("op",)), Wanted((50,)))[0])))
     assert (row["op"], row["count"], row["failed"], row["max"]) == ("read", "4", "1", "inf")
+
+
+def described_in_the_guide(tool: str) -> str:
+    """Return the lines that describe what a tool writes, as the guide gives them."""
+    guide = (DATA.parents[1] / "docs" / "guides" / "failures.md").read_text()
+    lines = guide[guide.index(f"\n{tool} (" if tool != "Locust" else "describe its lines:") :].splitlines()
+    block = dropwhile(lambda line: not line.startswith("    "), lines)
+    return "\n".join(line[4:] for line in takewhile(lambda line: line.startswith("    "), block))
+
+
+@pytest.mark.parametrize(
+    ("tool", "took", "unit", "failed", "total"),
+    [
+        ("JMeter", "elapsed", MS, lambda row: row["success"] == "false", r"= +(?P<count>\d+) in .* Err: +(?P<failed>\d+) "),
+        ("vegeta", "2", 1, lambda row: row["1"] != "200", r'"requests":(?P<count>\d+).*"503":(?P<failed>\d+)'),
+        ("hey", "response-time", SECOND, lambda row: row["status-code"] != "200", ""),
+        ("Locust", "took_ms", MS, lambda row: row["ok"] == "False", r"GET / (?P<count>\d+) (?P<failed>\d+)\("),
+    ],
+)
+def test_counts_and_failures_are_those_that_the_tool_itself_printed(
+    tool: str, took: str, unit: int, failed: Callable[[dict[str, str]], bool], total: str, tmp_path: Path
+) -> None:
+    recorded = DATA / "failures" / f"{tool.lower()}.csv"
+    (tmp_path / "told.yml").write_text(described_in_the_guide(tool))
+    options = ReadOptions(description=description_of(str(tmp_path / "told.yml")))
+    names = list(map(str, range(12))) if tool == "vegeta" else None
+    with recorded.open(newline="") as lines:
+        rows = [(failed(row), round(float(row[took]) * unit)) for row in csv.DictReader(lines, names)]
+    by_outcome = told(Files([recorded], options, 1), Question(step="all", by=("outcome",)))
+    for row in by_outcome:
+        own = sorted(ns for bad, ns in rows if bad == (row["outcome"] == "failed"))
+        assert (int(row["count"]), int(row["min"]), int(row["max"])) == (len(own), own[0], own[-1])
+        assert abs(int(row["p50"]) / own[(len(own) - 1) // 2] - 1) < 1 / 64
+    [row] = told(Files([recorded], options, 1), Question(step="all"))
+    assert (int(row["count"]), int(row["failed"])) == (len(rows), sum(bad for bad, _ in rows))
+    if total:
+        [printed] = (DATA / "failures").glob(f"{tool.lower()}.total.*")
+        said = re.search(total, printed.read_text())
+        assert said and (row["count"], row["failed"]) == (said["count"], said["failed"])
 
 
 @pytest.mark.slow

@@ -74,6 +74,7 @@ LEAST_EXCESS = 0.02  # of all excess of the run, that a finding has
 LEAST_MISSING = 0.003  # of all completions
 SPANS = (1, 2, 4, 8, 16, 32)  # blocks in a row whose differences measure what chance does
 OWN_BY_CHANCE = 0.4  # times, that one of alike sets seems to vary more
+HALF = 0.5  # an event that is added where there may be none (Jeffreys)
 AT_ONCE = 64  # sets that are cut into levels together: what is summed stays in a processor's cache
 SEARCHED = 8  # blocks: the length whose noise weighs the search
 PHIS = np.array([0, 0.3, 0.5, 0.7, 0.8, 0.87, 0.92, 0.95, 0.97, 0.98, 0.99])
@@ -355,6 +356,20 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
             noise[alike, :, at] = np.maximum(pool, 1) * times[:, at, None]
     noise[:, :, FARTHEST] = noise[:, :, FARTHEST - 1]  # so few are far that differences of neighbours tell nothing of them
     return noise
+
+
+def wandering(hits: Float, of: Float) -> Float:
+    """Return by how many times a share varies more than by counting, by the number of blocks that it is taken of, at least 1.
+
+    `hits` of `of` are those of alike sets in blocks (both sets x blocks): as half of the sets do, by the lower of what neighbours
+    tell and what spans do around their mean.
+    """
+    everywhere, ways = np.ones(hits.shape, np.bool_), []
+    hits, of = hits + HALF, of + 1  # none of so many is alike, too
+    for around in (False, True):
+        by_span = [known_median(_ratio(hits, of, span, everywhere, binomial=True, around=around), axis=0) for span in SPANS]
+        ways.append(_inflation(np.array(by_span), *hits.shape, around=around))
+    return np.maximum(np.minimum(*ways), 1.0)
 
 
 # Levels: optimal partitioning, all sets at once.

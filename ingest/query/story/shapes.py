@@ -47,6 +47,7 @@ from ingest.query.story.ground import (
     known_mean,
     known_median,
     known_most,
+    member,
     most_times,
     peers_of,
     stretches_of,
@@ -58,6 +59,7 @@ from ingest.query.story.segments import (
     LEAST_TIMES,
     Together,
     added_up,
+    common,
     counts_of,
     gatherings,
     likeliest,
@@ -66,6 +68,7 @@ from ingest.query.story.segments import (
     rate_gains,
     share_gains,
     stretches_where,
+    wandering,
 )
 from ingest.query.windows import pieces
 from ingest.read.schedule import OMISSION as WARNING
@@ -959,11 +962,15 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
 
 # Failures: when, and of whom, more operations failed than otherwise.
 #
-# A scan over all stretches of windows and all members: the one whose share of failures differs most from that of all the rest, by
-# likelihood, is told; then the next in what that leaves. What is nowhere more than elsewhere is said of the whole run.
+# A scan over all stretches of windows and all sets of members: the one whose share of failures differs most from that of all
+# others, by likelihood in units of what shares vary by without it, is told; then the next in what that leaves. Who did it are the
+# members that one common effect makes likeliest, any of them. What is nowhere more than elsewhere is said of the whole run.
 
 
 MOST_TOLD, LEAST_SCORE, LEAST_MORE, SCANNED = 3, 12.0, 2.0, 180  # SCANNED: stretches begin and end at so many places at most
+ENOUGH_FAILED, FEWEST_BLOCKS = 4, 16  # failures in a block, so that its share tells what chance does; blocks of a run
+LEAST_OTHER = 6.0  # in likelihood, of an effect of its own on the others
+SELDOM = 0.1  # of the windows of all groups, that hold failures
 
 
 def failures(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
@@ -971,27 +978,33 @@ def failures(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     told = ground.outcomes
     if told is None:
         return []
-    members: dict[Labels, Bool] = {(): np.ones(len(told.groups), np.bool_)}
-    for who in sorted({who for labels in told.groups for who in (*((label,) for label in labels), labels)}):
-        members.setdefault(who, np.array([set(who) <= set(labels) for labels in told.groups]))
-    left, claims = np.ones(told.failed.shape, np.bool_), list[Claim]()
+    sets, windows = gatherings(told.groups), told.failed.shape[1]
+    left, claims, everywhere = np.ones(told.failed.shape, np.bool_), list[Claim](), common(told.groups)
     while len(claims) < MOST_TOLD and told.failed[left].any():
         failed, every = (np.where(left, counts, 0) for counts in (told.failed, told.every))
-        total = int(failed.sum()), int(every.sum())
-        scored = [(*_stretch(failed[own].sum(axis=0), every[own].sum(axis=0), total), who) for who, own in members.items()]
-        score, first, last, who = max(scored, key=lambda found: (round(found[0], 6), -len(found[-1])))
-        if score - math.log(len(members)) < LEAST_SCORE:
-            if claims:
-                break
-            first, last, who = 0, len(ground.start_ns) - 1, ()
-        own, during = members[who], slice(first, last + 1)
+        chances = _chances(failed, every, sets)
+        scored = [_stretch(failed, every, together.members, chance) for together, chance in zip(sets, chances, strict=True)]
+        best = int(np.argmax([round(found[0], 6) for found in scored]))  # of equals the widest
+        score, first, last = scored[best]
+        own = sets[best].members
+        if score - math.log(len(sets)) >= LEAST_SCORE:
+            own = _failing(told.groups, failed, every, own, slice(first, last + 1))
+            _, first, last = _stretch(failed, every, own, chances[best])
+        elif claims:
+            break
+        else:
+            own, first, last = sets[0].members, 0, windows - 1
+        during = slice(first, last + 1)
         inside = [int(counts[own, during].sum()) for counts in (failed, every)]
-        rest = [of_all - own for of_all, own in zip(total, inside, strict=True)]
+        rest = [int(counts.sum()) - part for counts, part in zip((failed, every), inside, strict=True)]
+        who = tuple(label for label in common([told.groups[code] for code in own]) if label not in everywhere)
+        named = [code for code, labels in enumerate(told.groups) if set(who) <= set(labels)] == own.tolist()
         details = {
             "failed": inside[0],
             "of": inside[1],
             "rest": rest[0] / rest[1] if rest[1] else None,
-            "whole": during == slice(0, len(ground.start_ns)),
+            "whole": during == slice(0, windows),
+            "members": [] if named else [dict(labels) for labels in dict.fromkeys(member(told.groups[code]) for code in own)],
         }
         no_cells = ground.cells((), slice(None))
         claims.append(Claim(FAILURES, who, *ground.span(first, last), cells=no_cells, samples=inside[1], details=details))
@@ -999,22 +1012,71 @@ def failures(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     return claims
 
 
-def _stretch(failed: Int, every: Int, total: tuple[int, int]) -> tuple[float, int, int]:
-    """Return the stretch of windows whose share of failures is most unlike that of the rest: its score, first and last window.
+def _chances(failed: Int, every: Int, sets: Sequence[Together]) -> list[Float]:
+    """Return of each set by how many times its share varies more than by counting, by the number of windows.
 
-    `total` are the failures and operations of all members. The score is the log of the ratio of likelihoods.
+    As alike sets do, and no more than that of all operations does, which have the most failures to tell it by. Where few windows
+    of a group hold failures, and those beside them none, as many as half of these hold come at once.
     """
-    wide = -(-len(failed) // SCANNED)
-    sums = [np.append(0, np.cumsum(np.add.reduceat(counts, np.arange(0, len(counts), wide)))) for counts in (failed, every)]
+    counts = [np.array([part[together.members].sum(axis=0) for together in sets]) for part in (failed, every)]
+    kinds: dict[tuple[str, ...], list[int]] = {}
+    for number, together in enumerate(sets):
+        kinds.setdefault(tuple(name for name, _ in together.who) if number else (), []).append(number)
+    found: dict[int, Float] = {}
+    windows, beside = failed.shape[1], np.pad(failed, ((0, 0), (1, 1)))
+    alone = failed[(failed > 0) & (beside[:, 2:] == 0) & (beside[:, :-2] == 0)]
+    bursts = float(np.median(alone)) if MOST_TOLD < len(alone) < SELDOM * failed.size else 1.0
+    for alike in kinds.values():
+        wide = math.ceil(ENOUGH_FAILED * windows * len(alike) / max(int(counts[0][alike].sum()), 1))
+        wide = max(1, min(wide, windows // FEWEST_BLOCKS))
+        hits, of = (np.add.reduceat(part[alike], np.arange(0, windows, wide), axis=1).astype(np.float64) for part in counts)
+        own = np.maximum(np.repeat(wandering(hits, of), wide)[:windows], bursts)
+        found |= dict.fromkeys(alike, np.minimum(own, found.get(0, own)))
+    return [found[number] for number in range(len(sets))]
+
+
+def _failing(groups: Sequence[Labels], failed: Int, every: Int, own: Int, during: slice) -> Int:
+    """Return the groups that failed more in some windows: whole members, with the operations that `own` has.
+
+    Those that are likeliest to have one effect in common while all others have another one, or none; choosing them costs.
+    """
+    ops = {dict(groups[code]).get(OP) for code in own.tolist()}
+    units: dict[Labels, list[int]] = {}
+    for code, labels in enumerate(groups):
+        if dict(labels).get(OP) in ops:
+            units.setdefault(member(labels), []).append(code)
+    inside = [np.array([part[codes, during].sum() for codes in units.values()], np.float64) for part in (failed, every)]
+    usual = [np.full(len(units), float(part.sum() - of.sum())) for part, of in zip((failed, every), inside, strict=True)]
+    order = np.argsort(-inside[0] / np.maximum(inside[1], 1), kind="stable")
+    gains, many = share_gains(*inside, *usual)[order], len(units)
+    others = np.append(np.cumsum(gains[::-1], axis=0)[::-1].max(axis=1)[1:] - LEAST_OTHER, 0.0).clip(0)
+    costs = [math.log(math.comb(many, count)) for count in range(1, many + 1)]
+    chosen = order[: 1 + int(np.argmax(np.cumsum(gains, axis=0).max(axis=1) + others - costs))]
+    members = list(units.values())
+    return np.array(sorted(code for number in chosen.tolist() for code in members[number]), np.int64)
+
+
+def _stretch(failed: Int, every: Int, own: Int, chance: Float) -> tuple[float, int, int]:
+    """Return the stretch of windows in which some groups' share of failures is most unlike that of the rest: score, first, last.
+
+    The score is the log of the ratio of likelihoods, in units of `chance` by the number of windows. All other groups are part of
+    the rest.
+    """
+    total, windows = (int(failed.sum()), int(every.sum())), failed.shape[1]
+    failed, every = failed[own].sum(axis=0), every[own].sum(axis=0)
+    wide = -(-windows // SCANNED)
+    starts = np.arange(0, windows, wide)
+    sums = [np.append(0, np.cumsum(np.add.reduceat(counts, starts))) for counts in (failed, every)]
     inside, of = (np.triu(each[1:] - each[:-1, None]).astype(np.float64) for each in sums)
     outside, of_rest = total[0] - inside, total[1] - of
+    lengths = np.clip(np.append(starts[1:], windows) - starts[:, None], 1, windows)
     with np.errstate(all="ignore"):
         expected = total[0] * of / total[1]
         score = inside * np.log(inside / expected) + np.where(outside > 0, outside * np.log(outside / (total[0] - expected)), 0.0)
         more = (inside / of >= LEAST_MORE * outside / of_rest) | (of_rest <= 0)
-    score = np.where((inside > expected) & more & np.isfinite(score), score, 0.0)
+    score = np.where((inside > expected) & more & np.isfinite(score), score / chance[lengths - 1], 0.0)
     first, last = np.unravel_index(int(score.argmax()), score.shape)
-    low, high = int(first) * wide, min((int(last) + 1) * wide, len(failed))
+    low, high = int(first) * wide, min((int(last) + 1) * wide, windows)
     bad = np.flatnonzero(failed[low:high])
     return float(score[first, last]), low + int(bad[0]) if len(bad) else low, low + int(bad[-1]) if len(bad) else high - 1
 

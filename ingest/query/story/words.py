@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ingest.core.errors import listed
 from ingest.core.grid import SECOND
 from ingest.core.units import figure, format_duration, latency
 from ingest.query.question import literal
@@ -32,6 +33,7 @@ from ingest.query.story.ground import (
     Claim,
     Ground,
     Labels,
+    member,
 )
 
 NOTHING = "Nothing stands out: no window, host or time is beyond what this run does by itself."
@@ -44,6 +46,7 @@ LEAST_SHARE = 0.005
 PERCENT = 100
 SHOWN, BESIDE = "50,99,100", 2
 Details = Mapping[str, Any]  # of a claim
+MOST_NAMED = 5
 NAMES = {"volume": "volume ", "job": "job ", "process": "process ", "tag": "tag "}
 
 
@@ -284,9 +287,9 @@ def _modes(claim: Claim, ground: Ground, details: Details) -> str:
 
 
 def _failures(claim: Claim, ground: Ground, details: Details) -> str:
-    who = dict(claim.who)
-    op = who.pop(OP, "")
-    whom = f" on {name_of(tuple(who.items()), ground)}" if who else ""
+    op = dict(claim.who).get(OP, "")
+    whose = [tuple(labels.items()) for labels in details["members"]] or [member(claim.who)]
+    whom = f" on {listed((name_of(who, ground) for who in whose), MOST_NAMED)}" if any(whose) else ""
     share, rest = (f"{figure(PERCENT * each, 2)} %" for each in (details["failed"] / details["of"], details["rest"] or 0.0))
     of_rest = f"; of all others {rest}" if details["rest"] is not None else ""
     when = "throughout" if details["whole"] else range_words(claim, ground)

@@ -16,7 +16,7 @@ from ingest.core.labels import Group
 from ingest.core.quantiles import Percentile, parse_percentiles
 from ingest.core.units import figure, latency, spaced
 from ingest.query.batch_means import LEAST_RUNS
-from ingest.query.compare import FASTER, METHOD, SAME, SLOWER, UNKNOWN, Pair, alone, is_lag, method
+from ingest.query.compare import FASTER, FEWER, METHOD, MORE, SAME, SLOWER, UNKNOWN, Pair, alone, is_lag, method
 from ingest.query.excess import OP, excess_sentence
 from ingest.query.precision import precision_of
 from ingest.query.question import Answer
@@ -39,6 +39,12 @@ TWO_EXECUTIONS = (
     f"({LEAST_RUNS} runs or more on a side: the spread between them)"
 )
 COUNTED = ("slower", "faster", "the same", "cannot tell", "too few samples", "only in the baseline", "only in the run")
+FAILED_AS = {
+    MORE: "More failures",
+    FEWER: "Fewer failures",
+    SAME: "As many failures",
+    UNKNOWN: "Cannot tell whether more operations fail",
+}
 COUNTED_AS = {"cannot tell": "cannot be determined", "too few samples": "with too few samples"}
 
 
@@ -69,7 +75,11 @@ def opening(pair: Pair, table: Table, movers: Sequence[Table] = ()) -> list[str]
     valued = [row for row, word in enumerate(words) if word in (SLOWER, FASTER, SAME, UNKNOWN)]
     said = [*filter(None, [largest_excess(pair)])]
     if not valued:
-        return [*said, f"Cannot tell how {run} compares with {baseline}: no percentile has enough samples in both."]
+        return [
+            *said,
+            *failed_sentences(table),
+            f"Cannot tell how {run} compares with {baseline}: no percentile has enough samples in both.",
+        ]
     if certain:
         ways = [word for word in (SLOWER, FASTER) if word in words]
         way = f"{ways[0]} than {baseline}" + (f" in part, {ways[1]} in part" if len(ways) > 1 else "")
@@ -82,7 +92,24 @@ def opening(pair: Pair, table: Table, movers: Sequence[Table] = ()) -> list[str]
         said.append(f"Cannot tell whether {run} is slower or faster than {baseline}. The largest difference: {largest}.")
     moved = [change_text(mover, 0) for mover in movers if len(mover) and mover.columns["verdict"][0] in (SLOWER, FASTER)]
     said += [f"What changed most: {'; '.join(moved)}."] if moved else []
+    said += failed_sentences(table)
     return [*said, counts_text(table, range(len(table)))] if len(table) > 1 else said
+
+
+def failed_sentences(table: Table) -> list[str]:
+    """Return what is said of failures: of the group whose share certainly changed most, else of the largest difference."""
+    columns = table.columns
+    rows = [row for row in range(len(table)) if columns["failed_verdict"][row]]
+    if not rows:
+        return []
+    least = {row: max(float(columns["failed_lo"][row]), -float(columns["failed_hi"][row]), 0.0) for row in rows}
+    row = max(rows, key=lambda row: (least[row], abs(columns["failed_run"][row] - columns["failed_baseline"][row])))
+    group = " ".join(label_text(name, str(columns[name][row])) for name in table.labels)
+    before, after = (f"{figure(100 * float(columns[f'failed_{side}'][row]))} %" for side in ("baseline", "run"))
+    low, high = (f"{100 * float(columns[f'failed_{end}'][row]):+.3g}" for end in ("lo", "hi"))
+    what = FAILED_AS[str(columns["failed_verdict"][row])]
+    bounds = "" if math.isnan(columns["failed_lo"][row]) else f", 95 %: {low} to {high} percentage points"
+    return [f"{what}: {f'of {group} ' if group else ''}{after} of operations, {before} in the baseline{bounds}."]
 
 
 def change_text(table: Table, row: int) -> str:
