@@ -245,7 +245,7 @@ class Files:
 
         `asked` is how wide the rows are of what is asked for.
         """
-        return grain_of([each for each in asked if each.labels["run"] == run], step)
+        return grain_of(self._row_widths()[run], [each for each in asked if each.labels["run"] == run], step)
 
     def _row_widths(self) -> Mapping[str, list[RowWidth]]:
         """Return how wide the rows of the sources of each run are."""

@@ -198,14 +198,14 @@ def widened(parts: Sequence[Intervals[Group]], step_ns: int) -> list[Intervals[G
     return [merged([coarsened(part, step_ns)]) for part in parts if len(part)]
 
 
-def grain_of(rows: Sequence[RowWidth], step_ns: int) -> int:
+def grain_of(rows: Sequence[RowWidth], asked: Sequence[RowWidth], step_ns: int) -> int:
     """Return the width in ns of the windows that a range of a run is made of at a step (0: all of it), and its rows are cut at.
 
-    They are those that the widest of the rows that are asked for suggest, whichever others a store was loaded with first. At a
-    step that these do not divide they are narrower, if a store that was loaded with a part of these rows may answer at it; 0
-    where none can.
+    They are those that the widest of the rows that are `asked` for suggest, whichever a store was loaded with first. At a step
+    that these do not divide they are narrower, if a store that was loaded with a part of all `rows` may answer at it; 0 where
+    none can.
     """
-    stored = step_of_rows(rows)
+    stored = step_of_rows(asked)
     if step_ns % stored == 0:
         return stored
     mixed = any(stored_step(each.width_ns) < stored for each in rows if each.width_ns)

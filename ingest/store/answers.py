@@ -106,8 +106,10 @@ class Catalogue:
         these are wider, or were told.
         """
         labels = {record.run: record.labels}
-        widths = () if STEP_TOLD in record.parameters else widths_asked(self.widths(record.run), question, labels)
-        return max(self.stored_ns(record, question.key(labels)), grain_of(widths, step_ns) if widths else 0)
+        stored = self.stored_ns(record, question.key(labels))
+        widths = () if STEP_TOLD in record.parameters else self.widths(record.run)
+        asked = widths_asked(widths, question, labels)
+        return max(stored, grain_of(widths, asked, step_ns)) if asked else stored
 
     def all_of(self, run: str) -> list[StoredSeries]:
         """Return all series of a run."""
