@@ -16,7 +16,7 @@ from typing import Any
 
 from ingest.core.coverage import Caveat, KindsRecorded, Missing, is_held, median_width
 from ingest.core.errors import InputError, StoreError, UsageError, as_text, counted
-from ingest.core.grid import stored_step
+from ingest.core.grid import SECOND, stored_step
 from ingest.core.labels import IN_FLIGHT
 from ingest.core.pool import fork_map
 from ingest.core.stated import Stated
@@ -324,8 +324,8 @@ def in_own_windows(record: SourceRecord, sources: Sequence[Source], run: RunReco
     They are those that its rows suggest, where the run's are wider. A source that is `there` and is read again keeps the windows
     that it has: documents of both readings may count.
     """
-    steps = [own_step(source) for source in sources] if there is None else [there.step_ns]
-    of_run = STEP_TOLD in run.parameters or run.attribution == IN_FLIGHT or not all(steps) or max(steps) >= run.step_ns
+    steps = [own_step(source) or SECOND for source in sources] if there is None else [there.step_ns or run.step_ns]
+    of_run = STEP_TOLD in run.parameters or run.attribution == IN_FLIGHT or max(steps) >= run.step_ns
     return record if of_run else replace(record, account={**record.account, STEP: max(steps)})
 
 

@@ -153,8 +153,7 @@ def _selected(rows: Iterable[RowWidth], question: Question, run_labels: RunLabel
 def of_asked_kinds(sources: list[Named], question: Question, run_and_kind: Callable[[Named], tuple[str, str]]) -> list[Named]:
     """Return the sources whose kinds are asked for, where each shows its kind before it is read (fio's logs do).
 
-    Without a kind asked for it is the default one; but the range of a run, which decides what auto and all are, is that of
-    all its kinds.
+    Without a kind asked for it is the default one.
     """
     kinds: dict[str, set[str]] = {}
     for run, kind in map(run_and_kind, sources):
@@ -163,8 +162,6 @@ def of_asked_kinds(sources: list[Named], question: Question, run_and_kind: Calla
     if layers or "kind" in question.by or any("" in run_kinds for run_kinds in kinds.values()):
         return sources
     glob = question.where.get("kind")
-    if not glob and not isinstance(question.step, int):
-        return sources
     taken = {run: run_kinds if glob else {default_kind(run_kinds)} for run, run_kinds in kinds.items()}
     mine = [source for source in sources if run_and_kind(source)[1] in taken[run_and_kind(source)[0]]]
     return mine if not glob else [source for source in mine if fits(run_and_kind(source)[1], glob)] or sources

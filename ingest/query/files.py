@@ -40,7 +40,7 @@ from ingest.query.question import (
     range_in,
     undated_runs,
 )
-from ingest.query.windows import auto_span, auto_step, base_of, check_step, grain_of, of_runs, widened
+from ingest.query.windows import auto_span, auto_step, check_step, grain_of, of_runs, step_of_rows, widened
 from ingest.read import read, read_many, small_ones_together
 from ingest.read.account import Account, nothing_taken
 from ingest.read.copies import conflicts
@@ -159,9 +159,8 @@ class Files:
 
     def _merged(self, question: Question, sources: Sequence[Source], apart: Sequence[str]) -> Merged:
         """Return what the rows of some sources are, added up; those of better kinds first, all where they hold nothing."""
-        stored = max(self.stored[run] for run in self._named(question, sources))
         asked = self.widths_asked(question)
-        stored = base_of(stored, asked) if question.step == AUTO else stored
+        stored = step_of_rows(asked)
         step = stored if question.step == AUTO else 0 if question.step == ALL else int(question.step)
         if isinstance(question.step, int):
             check_step(step, asked, force=question.force)
@@ -174,7 +173,7 @@ class Files:
                 return self._merged(question, every, apart)
         self._check_rejects(sources, sums.parts)
         if question.step == AUTO and sums.parts:
-            bounds = {run: range_in(question, run, start, self.grain(run, step) or 1) for run, start in starts.items()}
+            bounds = {run: range_in(question, run, start, self.grain(run, step, asked) or 1) for run, start in starts.items()}
             step = auto_step(*auto_span(of_runs(sums.reach), bounds, stored), stored, question.windows)
             sums.parts = widened(sums.parts, step)
         return self.merged_of(sums, question, step, sources, apart)
@@ -184,7 +183,7 @@ class Files:
 
         `apart` is said of sources that are left out.
         """
-        undated = undated_runs(sources)
+        undated, asked = undated_runs(sources), self.widths_asked(question)
         widths = map(row_width, self.found.sources)
         caveats = caveats_asked(self.found.caveats, widths, question, self.found.labels)
         files = [source.context.series for source in self.choice(question, every_kind=True)[0]]
@@ -194,7 +193,7 @@ class Files:
             sums=sums,
             step_ns=step,
             runs=[
-                LogRun(run, {}, start, undated[run], step_ns=self.grain(run, step) or 1)
+                LogRun(run, {}, start, undated[run], step_ns=self.grain(run, step, asked) or 1)
                 for run, start in self.starts_of(sources).items()
             ],
             labels=self.found.labels,
@@ -241,9 +240,12 @@ class Files:
 
         return disagreements_in(self.found.sources, {id(source) for source in sources})
 
-    def grain(self, run: str, step: int) -> int:
-        """Return the width in ns of the windows that a range of a run is made of; 0 at a step that no store could answer."""
-        return grain_of(self._row_widths()[run], step)
+    def grain(self, run: str, step: int, asked: Sequence[RowWidth]) -> int:
+        """Return the width in ns of the windows that a range of a run is made of; 0 at a step that no store could answer.
+
+        `asked` is how wide the rows are of what is asked for.
+        """
+        return grain_of(self._row_widths()[run], [each for each in asked if each.labels["run"] == run], step)
 
     def _row_widths(self) -> Mapping[str, list[RowWidth]]:
         """Return how wide the rows of the sources of each run are."""
@@ -422,7 +424,8 @@ class Files:
         for source in sources:  # read anew, counted anew: a report asks the same files more than once
             source.context.account.replace(Account(path=source.context.account.path, notes=source.context.account.notes))
         runs = dict.fromkeys(source.context.series.run for source in sources)
-        grains = {run: self.grain(run, step) for run in runs}
+        asked = self.widths_asked(question)
+        grains = {run: self.grain(run, step, asked) for run in runs}
         adding = adding_up(question, self.found.labels, step, grains, {run: starts[run] for run in runs})
         alike: dict[int, list[Source]] = {}
         for source in sources:
@@ -460,6 +463,9 @@ class Files:
 
 
 def _of_kinds(sources: list[Source], question: Question) -> list[Source]:
+    """Return the sources of the kinds that are asked for; the range of a run, where none is said, is that of all its kinds."""
+    if "kind" not in question.where and not isinstance(question.step, int):
+        return sources
     return of_asked_kinds(sources, question, lambda source: (source.context.series.run, source.context.series.kind))
 
 

@@ -55,7 +55,8 @@ def streams(
 ) -> tuple[list[Iterator[Intervals[Group]]], Mapping[str, Aggregation]]:
     """Return, for each log, its windows as its rows come, and what notes by run what is met; all is read when it is asked."""
     starts = files.starts_of(sources)
-    grains = {run: files.grain(run, step_ns) for run in starts}
+    asked = files.widths_asked(question)
+    grains = {run: files.grain(run, step_ns, asked) for run in starts}
     adding = adding_up(question, files.found.labels, step_ns, grains, starts)
 
     in_chunks = partial(hdr_log.read, chunk_entries=chunk_entries(len(sources)))

@@ -198,34 +198,39 @@ def widened(parts: Sequence[Intervals[Group]], step_ns: int) -> list[Intervals[G
     return [merged([coarsened(part, step_ns)]) for part in parts if len(part)]
 
 
-def grain_of(rows: Sequence[RowWidth], step_ns: int) -> int:
+def grain_of(rows: Sequence[RowWidth], asked: Sequence[RowWidth], step_ns: int) -> int:
     """Return the width in ns of the windows that a range of a run is made of at a step (0: all of it), and its rows are cut at.
 
-    They are those that most of its rows suggest. At a step that these do not divide they are narrower, if a store that was
-    loaded with a part of these rows may answer at it; 0 where none can.
+    They are those that the widest of the rows that are `asked` for suggest, whichever a store was loaded with first. At a step
+    that these do not divide they are narrower, if a store that was loaded with a part of all `rows` may answer at it; 0 where
+    none can.
     """
-    stored = stored_step(median_width(rows))
+    stored = step_of_rows(asked)
     if step_ns % stored == 0:
         return stored
     mixed = any(stored_step(each.width_ns) < stored for each in rows if each.width_ns)
     return common_step(stored, step_ns) if mixed or step_ns in STEPS else 0
 
 
-def base_of(stored_ns: int, rows: Iterable[RowWidth]) -> int:
-    """Return the multiple of a stored step that windows of `auto` are made of: most rows that are asked for are no wider."""
-    return stored_ns * max(1, math.ceil(ENOUGH * median_width(rows) / stored_ns))
+def step_of_rows(rows: Sequence[RowWidth]) -> int:
+    """Return the step in ns that no row of some sources is wider than: windows of `auto` are made of it."""
+    width = max((each.width_ns for each in _timed(rows)), default=0) or median_width(())
+    stored = stored_step(width)
+    return stored * max(1, math.ceil(ENOUGH * width / stored))
+
+
+def _timed(rows: Iterable[RowWidth]) -> list[RowWidth]:
+    """Return those that may be wider than a step: rows over a whole run count where there are no others."""
+    known = [each for each in rows if each.least_ns]
+    return [each for each in known if not each.whole] or known
 
 
 OF_A_SECOND = "tailboard adds such operations up by the second as it reads them, and what is finer is not kept"
 
 
 def check_step(step_ns: int, rows: Iterable[RowWidth], *, force: bool) -> str:
-    """Return a warning if a step is finer than the rows of some source and `force` is given; UsageError without it.
-
-    Rows over a whole run are finer than no step that anybody asks for: they count where there are no others.
-    """
-    known = [each for each in rows if each.least_ns]
-    timed = [each for each in known if not each.whole] or known
+    """Return a warning if a step is finer than the rows of some source and `force` is given; UsageError without it."""
+    timed = _timed(rows)
     wide = [each for each in timed if step_ns < each.least_ns]
     if not wide:
         return ""

@@ -33,7 +33,7 @@ from ingest.query.question import (
     range_in,
     run_left_out,
 )
-from ingest.query.windows import auto_span, auto_step, base_of, check_step, grain_of, ordered, ranges, widen
+from ingest.query.windows import auto_span, auto_step, check_step, grain_of, ordered, ranges, widen
 from ingest.store.coverage import (
     being_read,
     caveats_in,
@@ -99,14 +99,17 @@ class Catalogue:
             return record.step_ns
         return max((step_in(record, stored.step_ns) for stored in self.of(record.run, key)), default=record.step_ns)
 
-    def grain(self, record: RunRecord, step_ns: int, key: AnswerKey) -> int:
+    def grain(self, record: RunRecord, step_ns: int, question: Question) -> int:
         """Return the width in ns of the windows that a range of a run is made of at a multiple of the stored step (0: all of it).
 
-        They are those that its rows suggest, as of files, whichever of its loads was the first; the stored ones where these are
-        wider, or were told.
+        They are those that the rows that are asked for suggest, as of files, whichever load was the first; the stored ones where
+        these are wider, or were told.
         """
+        labels = {record.run: record.labels}
+        stored = self.stored_ns(record, question.key(labels))
         widths = () if STEP_TOLD in record.parameters else self.widths(record.run)
-        return max(self.stored_ns(record, key), grain_of(widths, step_ns) if widths else 0)
+        asked = widths_asked(widths, question, labels)
+        return max(stored, grain_of(widths, asked, step_ns)) if asked else stored
 
     def all_of(self, run: str) -> list[StoredSeries]:
         """Return all series of a run."""
@@ -195,12 +198,12 @@ def _merged(
     catalogue = holdings.catalogue(chosen)
     check_latencies(catalogue.series, catalogue.records)
     key = question.key(labels)
-    step = step_of(catalogue, question, key)
     loaded = [each for record in chosen for each in catalogue.widths(record.run)]
     if isinstance(question.step, int):
         forced = {record.run for record in chosen if FORCED in record.parameters}
         unforced = [each for each in loaded if each.labels["run"] not in forced]
-        check_step(step, widths_asked(unforced, question, labels), force=question.force)
+        check_step(question.step, widths_asked(unforced, question, labels), force=question.force)
+    step = step_of(catalogue, question, key)
     sums, selected_series, plans = Sums(), list[Series](), list[Plan]()
     for record in chosen:
         for stored in catalogue.of(record.run, key):
@@ -214,7 +217,7 @@ def _merged(
             for part in _windows(holdings, plan, key, step):
                 total.add(merged([coarsened(part, step)]) if step else part)
             sums.parts += total.parts()
-    grains = {record.run: catalogue.grain(record, step, key) for record in chosen}
+    grains = {record.run: catalogue.grain(record, step, question) for record in chosen}
     if not step and question.in_part:
         spans = ((name, grains[name[0]], span) for name, span in ranges(sums.parts).items())
         sums.windows = {name: (low // grain * grain, -(-high // grain) * grain) for name, grain, (low, high) in spans}
@@ -341,13 +344,19 @@ def _stored(record: RunRecord) -> str:
 
 
 def step_of(catalogue: Catalogue, question: Question, key: AnswerKey) -> int:
-    """Return the query step in ns, 0 for the whole range; UsageError unless it is a multiple of every stored step."""
+    """Return the query step in ns, 0 for the whole range; UsageError unless it is a multiple of every stored step.
+
+    That is the one that rows suggest, so that no order of loads decides; one that is forced may be as fine as what was kept.
+    """
     if question.step == ALL:
         return 0
     if question.step == AUTO:
         return auto_step_of(catalogue, question, key)
-    stored = int(np.lcm.reduce([catalogue.stored_ns(record, key) for record in catalogue.records]))
-    step = int(question.step)
+    kept = (
+        catalogue.stored_ns(record, key) if question.force else catalogue.grain(record, 0, question)
+        for record in catalogue.records
+    )
+    stored, step = int(np.lcm.reduce(list(kept))), int(question.step)
     if step % stored:
         raise UsageError(f"a step of {format_duration(step)} is not a multiple of the stored step {format_duration(stored)}")
     return step
@@ -355,14 +364,12 @@ def step_of(catalogue: Catalogue, question: Question, key: AnswerKey) -> int:
 
 def auto_step_of(catalogue: Catalogue, question: Question, key: AnswerKey) -> int:
     """Return the step in ns that makes about 150 windows of the selected series within the range."""
-    stored = max(catalogue.grain(record, 0, key) for record in catalogue.records)
-    labels = {record.run: record.labels for record in catalogue.records}
-    widths = [each for record in catalogue.records for each in catalogue.widths(record.run)]
-    stored = base_of(stored, widths_asked(widths, replace(question, step=AUTO), labels)) if widths else stored
+    stored = max(catalogue.grain(record, 0, question) for record in catalogue.records)
     of_run = ((record, time_range_of(catalogue.of(record.run, key))) for record in catalogue.records)
     reach = {record.run: (record, span) for record, span in of_run if span is not None}
     bounds = {
-        run: range_in(question, run, record.start_ns, catalogue.grain(record, stored, key)) for run, (record, _) in reach.items()
+        run: range_in(question, run, record.start_ns, catalogue.grain(record, stored, question))
+        for run, (record, _) in reach.items()
     }
     span = auto_span({run: extent for run, (_, extent) in reach.items()}, bounds, stored)
     return auto_step(*span, stored, question.windows)
@@ -372,7 +379,7 @@ def _plans(
     holdings: Holdings, catalogue: Catalogue, record: RunRecord, question: Question, key: AnswerKey, step: int, *, rollups: bool
 ) -> Iterator[Plan]:
     """Yield how a run is answered: by its rollups in one go, else by the documents of one share of its series after another."""
-    begin, end = range_in(question, record.run, record.start_ns, catalogue.grain(record, step, key))
+    begin, end = range_in(question, record.run, record.start_ns, catalogue.grain(record, step, question))
     everything, members = catalogue.all_of(record.run), catalogue.of(record.run, key)
     constant = alike(everything, ROLLUP_LABELS) if record.state == COMPLETE else {}
     asked = {*question.by, *question.where} - set(record.labels) - constant.keys()

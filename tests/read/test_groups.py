@@ -70,6 +70,8 @@ WHOLE = (
     "gr-sections-per_job_logs0",  # N3: the same in one log
     "gr-sections-of-two",  # N3: the same with two jobs a section, of which the JSON tells two of four
     "gr-sections-two-prefixes",  # N3: two sections, of which the JSON names the prefix of the last
+    "gr-sections-raw-too",  # N3: the same, of which jobs have logs of both kinds, below two folders
+    "gr-client-raw-too",  # N4: the same by fio --client, which leaves out the options of a job
     "client-few-rows",  # N4: three rows, differenced or not
     "client-options-array",  # N4: fio 3.39 and later
 )

@@ -111,11 +111,15 @@ def _sums(members: Sequence[Member]) -> Iterator[tuple[list[Member], tuple[Job, 
 
 
 def _fit(members: Sequence[Member], jobs: Sequence[Job]) -> bool:
-    """Return whether all rows of logs fit into the entries of a document, bin by bin; of entries without bins by number."""
+    """Return whether all rows of logs fit into the entries of a document, bin by bin; of entries without bins by number.
+
+    A job that has logs of both kinds is looked at in its histograms: both hold the same I/Os.
+    """
     context = members[0].source.context
-    layouts = [histogram_log.peek(member.source.path, context).layout for member in members if member.source.format == HIST]
+    of_jobs = {member.number: member.source for member in sorted(members, key=_coarsest)}.values()
+    layouts = [histogram_log.peek(source.path, context).layout for source in of_jobs if source.format == HIST]
     layout = min(layouts, key=lambda own: own.bins, default=NANOSECONDS)
-    logged = histogram_log.sums_of([member.source.path for member in members], layout, context)
+    logged = histogram_log.sums_of([source.path for source in of_jobs], layout, context)
     for op, held in logged.items():
         asked = {(name, context.series.kind) for name in (op, MIXED)}
         entries = [told for job in jobs for name, told in job.summaries.items() if name in asked]

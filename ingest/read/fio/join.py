@@ -165,7 +165,9 @@ class Documents:
         joined = self.joined(path, name, host)
         if joined is None or name.type == "clat_hist" or not name.process:
             return name.process
-        options = joined.jobs[joined.own[0]].options if joined.own else {}
+        # A log of no entry, or of one that tells no prefix, is of a section that another entry stands for.
+        entries = (*(joined.jobs[number] for number in joined.own), *joined.jobs)
+        options = next((job.options for job in entries if not job.options.keys().isdisjoint(PREFIX_OPTIONS.values())), {})
         written = PurePath(options.get(PREFIX_OPTIONS["clat_hist"], ""))
         folders = path.parent, joined.beside.path.parent / written.parent
         known = any(f"clat_hist {written.name}" in self.prefixes[folder] for folder in folders)
