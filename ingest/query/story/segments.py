@@ -476,7 +476,7 @@ class Search:
         usual = tuple(np.where(each.sum(axis=1, keepdims=True) >= 0.25 * blocks, each, True) for each in first[2:])
         self.noise = _noise(self.sums, (usual[0], usual[1]))
         self.latency, self.rate, self.usual_latency, self.usual_rate = self._levels(self.noise)
-        self.limit = math.log(CHANCE) - math.log(blocks * blocks / 2) - math.log(sets)
+        self.limit = math.log(CHANCE) - math.log(blocks * math.log(blocks)) - math.log(sets)
 
     def _levels(self, noise: Float) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]], Bool, Bool]:
         latency, rate = _cut_latency(self.sums, noise), _cut_rate(self.sums, noise)
