@@ -19,7 +19,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import product
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -66,7 +65,7 @@ MORE = 1.4  # that shares of slow samples differ usually
 AGAINST = 10.0  # logarithm of the odds that windows are none of an event at an end of the run
 STEADY = 1 / 8  # of a drift, that the level moves at least from each third of the run to the next
 PART = 0.25  # of the height of the highest level, in logarithms, that those of one event have
-FEW_BLOCKS = 6  # of a level whose ends are tried a block further in
+FEW_BLOCKS = 6  # of a level whose ends are tried a block further in where it is no event
 WEARS_OFF = 0.1  # of that at the beginning of the run
 INNER = 1.5  # times, that a level stands out of raised ones around it
 LEAST_TAIL, LEAST_RARE = 1.8, 0.004  # times, of the share of samples above p99 (of the far ones), or of this share of all ...
@@ -530,10 +529,11 @@ class Search:
             for usual, test in ((self.usual_latency[number], self.slower), (self.usual_rate[number], self.fewer)):
                 for stretch in stretches_where(~usual):
                     for first, end in self._parts(number, stretch, usual) if test == self.slower else [stretch]:
-                        # Where levels of few blocks begin and end is chance: the strongest of those about there.
-                        trims = product((0, 1), repeat=2) if 1 < end - first <= FEW_BLOCKS else [(0, 0)]
-                        tested = (test(number, first + low, end - high, usual) for low, high in trims if first + low < end - high)
-                        event = max((each for each in tested if each), key=lambda each: each.strength, default=None)
+                        event = test(number, first, end, usual)
+                        if event is None and end - first <= FEW_BLOCKS:  # by chance a level begins or ends a block too far out
+                            inner = [(first + 1, end), (first, end - 1), (first + 1, end - 1)]
+                            tested = [test(number, *each, usual) for each in inner if each[0] < each[1]]
+                            event = max(filter(None, tested), key=lambda each: each.strength, default=None)
                         if event is not None:
                             out += [event, *self._within(event)]
         return out
