@@ -319,7 +319,7 @@ LOCAL = 0.9  # of a run: what is missing of more of it says nothing of a stretch
 HOST, OP, JOB = "host", "op", "job"
 MEMBERS = (HOST, "volume", JOB)
 FINER = ("volume", JOB, "tag")  # labels that tell parts of members apart
-FEW_SERIES, MOST_SERIES = 64, 400  # of which it is asked whether they have such parts; where there are more series than members
+MOST_SERIES = 400  # of which it is asked whether they have such parts
 MOST_ENTRIES = 1 << 24  # bins of all windows of such parts together: 256 MB
 P50, P99, P100 = parse_percentiles("50,99,100")
 
@@ -349,9 +349,8 @@ def with_finer(origin: Answering, question: Question, answer: Answer) -> Ground:
     """Return the ground of an answer, with that by the labels of FINER that vary and it has not, unless that would be large."""
     ground = ground_of(answer)
     names = [name for name in FINER if name not in answer.by and name not in answer.alike]
-    few = answer.series <= FEW_SERIES or len(ground.by_member()) < answer.series <= MOST_SERIES
     entries = len(ground.rows.bins) * answer.series // len(ground.groups)  # a part has at most the bins of its member
-    if not names or not few or entries > MOST_ENTRIES:
+    if not names or answer.series > MOST_SERIES or entries > MOST_ENTRIES:
         return ground
     labels = tuple(name for name in answer.by if name not in ("kind", OP))
     asked = replace(question, step=ground.step_ns, force=True, by=(*labels, *names, OP))  # in the same windows

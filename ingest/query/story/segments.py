@@ -66,6 +66,8 @@ MORE = 1.4  # that shares of slow samples differ usually
 AGAINST = 10.0  # logarithm of the odds that windows are none of an event at an end of the run
 STEADY = 1 / 8  # of a drift, that the level moves at least from each third of the run to the next
 PART = 0.25  # of the height of the highest level, in logarithms, that those of one event have
+FEW_BLOCKS = 6  # of a level whose ends are tried a block further in where it is no event
+WEARS_OFF = 0.1  # of that at the beginning of the run
 INNER = 1.5  # times, that a level stands out of raised ones around it
 LEAST_TAIL, LEAST_RARE = 1.8, 0.004  # times, of the share of samples above p99 (of the far ones), or of this share of all ...
 LEAST_SLOW = 6  # ... and so many of them
@@ -75,6 +77,7 @@ LEAST_MISSING = 0.003  # of all completions
 SPANS = (1, 2, 4, 8, 16, 32)  # blocks in a row whose differences measure what chance does
 OWN_BY_CHANCE = 0.4  # times, that one of alike sets seems to vary more
 HALF = 0.5  # an event that is added where there may be none (Jeffreys)
+LEAST_NOISE = np.array([1.0] * CLASSES + [0.25])  # times what counting makes: a paced rate varies less
 AT_ONCE = 64  # sets that are cut into levels together: what is summed stays in a processor's cache
 SEARCHED = 8  # blocks: the length whose noise weighs the search
 PHIS = np.array([0, 0.3, 0.5, 0.7, 0.8, 0.87, 0.92, 0.95, 0.97, 0.98, 0.99])
@@ -347,13 +350,14 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
         # Of neighbours an episode moves those that are as long as it: the shortest alone tell what a set does by itself.
         own, spans = (ways[1], 4) if usual else (ways[0], 2)
         usually = known_mean(known_median(own[alike], axis=0)[:spans], axis=0)
-        more = known_mean(own[alike][:, :spans], axis=1) / np.where(usually > 0, usually, np.nan)
+        more = known_mean(own[alike][:, :spans], axis=1) / np.maximum(usually, LEAST_NOISE)
         times = np.maximum(np.where(np.isnan(more), 1.0, more) - OWN_BY_CHANCE, 1.0)
         for at in range(CLASSES + 1):
             pool = np.min(
                 [_inflation(way[:, at], len(alike), blocks, around=bool(number)) for number, way in enumerate(pooled)], axis=0
             )
-            noise[alike, :, at] = np.maximum(pool, 1) * times[:, at, None]
+            steady = float(np.clip(known_most(np.append(pooled[1][:, at], LEAST_NOISE[at])), LEAST_NOISE[at], 1))
+            noise[alike, :, at] = np.maximum(pool, 1) * steady * times[:, at, None]
     noise[:, :, FARTHEST] = noise[:, :, FARTHEST - 1]  # so few are far that differences of neighbours tell nothing of them
     return noise
 
@@ -518,7 +522,7 @@ class Search:
         usual = tuple(np.where(each.sum(axis=1, keepdims=True) >= 0.25 * blocks, each, True) for each in first[2:])
         self.noise = _noise(self.sums, (usual[0], usual[1]))
         self.latency, self.rate, self.usual_latency, self.usual_rate = self._levels(self.noise)
-        self.limit = math.log(CHANCE) - math.log(blocks * blocks / 2) - math.log(sets)
+        self.limit = math.log(CHANCE) - math.log(blocks * math.log(blocks)) - math.log(sets)
 
     def _levels(self, noise: Float) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]], Bool, Bool]:
         latency, rate = _cut_latency(self.sums, noise), _cut_rate(self.sums, noise)
@@ -570,6 +574,10 @@ class Search:
                 for stretch in stretches_where(~usual):
                     for first, end in self._parts(number, stretch, usual) if test == self.slower else [stretch]:
                         event = test(number, first, end, usual)
+                        if event is None and end - first <= FEW_BLOCKS:  # by chance a level begins or ends a block too far out
+                            inner = [(first + 1, end), (first, end - 1), (first + 1, end - 1)]
+                            tested = [test(number, *each, usual) for each in inner if each[0] < each[1]]
+                            event = max(filter(None, tested), key=lambda each: each.strength, default=None)
                         if event is not None:
                             out += [event, *self._within(event)]
         return out
@@ -587,7 +595,8 @@ class Search:
         low = high = top
         while low > 0 and height[low - 1] >= PART * height[top]:
             low -= 1
-        while high + 1 < len(levels) and height[high + 1] >= PART * height[top]:
+        least = WEARS_OFF if stretch[0] == 0 == low else PART  # a warm-up
+        while high + 1 < len(levels) and height[high + 1] >= least * height[top]:
             high += 1
         main = levels[low][0], levels[high][1]
         rest = [(stretch[0], main[0]), (main[1], stretch[1])]
@@ -754,6 +763,8 @@ class Search:
             odds = hits * math.log(now / then) + (of - hits) * math.log((1 - now) / (1 - then)) if 0 < then < now < 1 else of
         # From the window that is most like the event to where the sum is largest, hardly beyond its blocks.
         middle, reach = own.start + int(odds[own].argmax()), 2 * counts.width
+        if event.first == 0:  # a warm-up wears off
+            middle = max(middle, own.stop - reach)
         low, high = max(own.start - reach, 0), own.stop + reach
         first = low + int(odds[low : middle + 1][::-1].cumsum()[::-1].argmax())
         end = middle + int(odds[middle:high].cumsum().argmax()) + 1

@@ -1,7 +1,5 @@
 """What happened in a run: all detectors look at one ground, and each window's excess is given to one of their claims.
 
-What happened in a run: all detectors look at one ground, and each window's excess is given to one of their claims.
-
     Origin, Question --> ground --> claims of DETECTORS --> joined over operations and members --> allotted --> ranked
 
 A claim that keeps less than half of its own excess and of its windows, because claims that come before it explain them, is none.
