@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import gc
-import io
 import os
 import sys
 from contextlib import suppress
@@ -21,7 +20,7 @@ import click
 from ingest import __version__
 from ingest.cli.help import Choice, Group
 from ingest.cli.output import INTERRUPTED, ReaderGoneError, UnwritableError, drop_output, hold_streams, of_the_system, say
-from ingest.core.errors import InputError, TailboardError, shown
+from ingest.core.errors import InputError, TailboardError
 
 SUMMARIES = {
     "Look at logs, or at a store": {
@@ -79,6 +78,15 @@ class Commands(Group):
         name = cmd_name.replace("-", "_")
         command: click.Command = getattr(import_module(f"ingest.cli.{name}"), name)
         return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is named first; `help COMMAND` and `version` are as other programs have them."""
+        if args[0] == "help":
+            args = [*args[1:2], "--help"]
+        if args[0] in ("--help", "version"):
+            click.echo(ctx.get_help() if args[0] == "--help" else f"tailboard {__version__}")
+            ctx.exit()
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; memory that it frees is kept for what it reads next."""
@@ -154,9 +162,13 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         status: Any = tailboard.main(arguments, prog_name="tailboard", complete_var=COMPLETION, standalone_mode=False)
         sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show(sys.stderr)
+        return error.exit_code
     except click.ClickException as error:
-        error.show(buffer := io.StringIO())
-        print("\n".join(map(shown, buffer.getvalue().split("\n"))), end="", file=sys.stderr)  # it may name an argument
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        more = f" ({context.command_path} --help)" if context and "--help" not in error.format_message() else ""
+        say(error.format_message().rstrip(".") + more)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         say("interrupted; a load that was cut off is completed by running it again")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingest.cli.by_run import EachRun, chosen, opened_runs, question_of, undated_beside, write_rows
-from ingest.cli.options import command, option
+from ingest.cli.options import OUTPUT, command, formats, option
 from ingest.cli.output import say, verdict_stands
 from ingest.core.labels import Group
 
@@ -32,8 +32,9 @@ class Options(EachRun):
         help="Label that is the load of a run, or achieved [default: an offered rate, else a depth, else what was achieved].",
     )
     points: bool = option("--points", help="csv, ndjson: the tested loads in place of the capacities.")
-    printed: str | None = option("--format", choices=["table", "csv", "ndjson"], show_default="table", help="How it is printed.")
-    output: str | None = None
+    printed: str | None = formats("table", "csv", "ndjson", show_default="table", help="How it is printed.")
+    output: str | None = OUTPUT
+    pages = False
 
 
 @command(Options)

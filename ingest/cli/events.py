@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ingest.cli.options import END, TIME_BASE, Showing, argument, command, frequency, option, time_zero
+from ingest.cli.options import END, TIME_BASE, Showing, argument, command, formats, frequency, option, time_zero
 from ingest.cli.output import say
 from ingest.core.errors import UsageError
 from ingest.core.units import parse_instant
@@ -58,7 +58,7 @@ class Options(Showing):
     breaths: bool = option("--breaths", help="One row per breath: cycles, packets, bytes, bits.")
     callbacks: bool = option("--callbacks", help="One row per callback of an app, where its events say what it moved.")
     time_base: str | None = TIME_BASE
-    format: str = option("--format", choices=["table", "csv", "ndjson"])
+    format: str = formats("table", "csv", "ndjson")
 
 
 @command(Options)

@@ -14,7 +14,8 @@ command. In which order --help shows options is said in `help.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import wraps
 from inspect import get_annotations
 from pathlib import Path
@@ -43,6 +44,7 @@ class Declared:
 
     def __init__(self, kind: type[click.Option | click.Argument], names: tuple[str, ...], words: dict[str, Any]) -> None:
         self.kind, self.names, self.words = kind, names, words
+        self.printed = words.pop("printed", "")  # of --format: array where json is one of the objects of ndjson
 
     def parameter(self, name: str, annotation: str) -> click.Option | click.Argument:
         """Return what click reads for a field of this name and type."""
@@ -67,6 +69,16 @@ def option(*names: str, **words: Any) -> Any:
     `choices` are the words that it takes, the first by default unless the field may be None. Shells complete a metavar FILE.
     """
     return Declared(words.pop("cls", click.Option), names, words)
+
+
+def formats(*names: str, **words: Any) -> Any:
+    """Return the declaration of --format: in which of these forms a command prints, the first by default.
+
+    Beside ndjson there is json, one array of the same objects, unless the command has its own among `names`.
+    """
+    own = "json" in names
+    every = [form for name in names for form in (("json", name) if name == "ndjson" and not own else (name,))]
+    return option("--format", choices=every, printed="own" if own else "array", **words)
 
 
 def argument(metavar: str, **words: Any) -> Any:
@@ -103,9 +115,14 @@ def command(
     """
 
     def decorate(function: Callable[[Said], int | None]) -> click.Command:
+        form = next((own for own in kind.fields() if getattr(getattr(kind, own, None), "printed", "")), "")
+
         @wraps(function)
         def called(**given: Any) -> int | None:
-            return function(kind(**given))
+            if not form:
+                return function(kind(**given))
+            with printed_as(given, form, array=getattr(kind, form).printed == "array", pages=getattr(kind, "pages", False)):
+                return function(kind(**given))
 
         make = group.command if group else lambda *about, **more: click.command(*about, cls=Command, **more)
         made: click.Command = make(name or function.__name__.strip("_"), **words)(called)
@@ -115,6 +132,43 @@ def command(
         return made
 
     return decorate
+
+
+ENDINGS = {"txt": "table", "jsonl": "ndjson", "xml": "junit"}  # of files, and formats; others are called as they are
+NO_FORMAT = {
+    "xlsx": "spreadsheets open csv",
+    "xls": "spreadsheets open csv",
+    "html": "tailboard report writes pages",
+    "pdf": "png and svg are pictures",
+}
+
+
+@contextmanager
+def printed_as(given: dict[str, Any], form: str, *, array: bool, pages: bool) -> Iterator[None]:
+    """Have what a command prints go to the file that -o names, in the format of its ending; an array of JSON be one.
+
+    `given` are the options of the call by their fields, of which `form` says the format: they become what the command is to do.
+    With `array` json is an array of what ndjson has; with `pages` a command writes files of other endings by itself.
+    """
+    from ingest.cli.output import as_array, written_to
+
+    context = click.get_current_context()
+    of_format = next(one for one in context.command.params if one.name == form)
+    known = list(of_format.type.choices)  # type: ignore[attr-defined]
+    output = given.get("output")
+    ending = (output or "").rpartition(".")[2].lower() if "." in (output or "") else ""
+    ending = ENDINGS.get(ending, ending)
+    target = None
+    if output and not (pages and ending not in known):
+        if context.get_parameter_source(form) is not click.core.ParameterSource.COMMANDLINE:
+            if ending in NO_FORMAT:
+                raise UsageError(f"-o {output}: {NO_FORMAT[ending]}; here are {', '.join(known)}")
+            given[form] = ending if ending in known else given[form]
+        target, given["output"] = output, None
+    array &= given[form] == "json"
+    given[form] = "ndjson" if array else given[form]
+    with written_to(target or "-"), as_array() if array else nullcontext():
+        yield
 
 
 def place(command_name: str, one: click.Parameter) -> tuple[bool, int]:
@@ -139,6 +193,7 @@ class FormatOption(click.Option):
 
 SOURCES = argument("[SOURCE]...", required=False, files=True)
 PATHS = argument("PATH...", files=True)
+OUTPUT = option("-o", "--output", metavar="FILE", help="Write to this file; its ending says the format: .csv, .json, .png ...")
 STEP = option(
     "--step",
     default="auto",
@@ -168,11 +223,7 @@ EVERY = option(
     help="table: every row, in windows as fine as those of csv; without it about 20 windows, or 20 to 30 ranges of latency.",
 )
 TICKS = option("--ticks", type=click.IntRange(1, 1000), default=5, help="Rows for each halving of the distance to 100 % (hgrm).")
-MAP_FORMAT = option(
-    "--format",
-    choices=["table", "csv", "ndjson", "png", "svg"],
-    help="table: drawn on the terminal; png, svg: picture.",
-)
+MAP_FORMAT = formats("table", "csv", "ndjson", "png", "svg", help="table: drawn on the terminal; png, svg: picture.")
 
 
 def marks_for(purpose: str) -> Any:
@@ -280,6 +331,7 @@ class Showing(CallOptions):
     """How an answer is written; a command declares those of these that it has as options."""
 
     format: str
+    output: str | None = OUTPUT
     unit: str = "ns"
     time_base: str | None = None
     every: bool = False
@@ -314,6 +366,8 @@ def globs(texts: tuple[str, ...], name_of_option: str) -> dict[str, str]:
     """Return the globs of repeated K=GLOB options: those of one label are alternatives. UsageError if one has no `=`."""
     found: dict[str, list[str]] = {}
     for text in dict.fromkeys(texts):
+        if text and "=" not in text:
+            raise UsageError(f"{name_of_option} takes LABEL=VALUE, as in {name_of_option} host={text}")
         for name, glob in pairs((text,), name_of_option).items():
             found.setdefault(name, []).append(glob)
     return {name: ALTERNATIVE.join(several) for name, several in found.items()}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ingest.cli.help import Group
-from ingest.cli.options import STORE, CallOptions, argument, command, option
+from ingest.cli.options import OUTPUT, STORE, CallOptions, argument, command, formats, option
 from ingest.cli.output import say
 from ingest.cli.sources import chosen, letters_named, opened_store
 from ingest.core.errors import StoreError, TailboardError, UsageError, counted, listed
@@ -42,8 +42,8 @@ class Listing(CallOptions):
     """What a call of runs list says."""
 
     store: str | None = STORE
-    form: str = option("--format", choices=["table", "ndjson"])
-    as_json: bool = option("--json", help="Print one JSON array; --format ndjson prints an object a line.")
+    form: str = formats("table", "ndjson")
+    output: str | None = OUTPUT
 
 
 @command(Listing, "list", group=runs)
@@ -87,9 +87,6 @@ def list_(options: Listing) -> None:
     with opened_store(options.store) as store:
         catalogue = store.catalogue()
     rows = [row_of(record) for record in catalogue.records]
-    if options.as_json:
-        print(json.dumps(rows, indent=2))
-        return
     if options.form == "ndjson":
         sys.stdout.writelines(json.dumps(row) + "\n" for row in rows)
         return

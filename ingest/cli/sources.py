@@ -24,11 +24,43 @@ if TYPE_CHECKING:
 LARGEST_INPUT, AT_ONCE = 16 << 30, 1 << 18  # bytes of standard input
 ELSEWHERE = "write it into a file and name that"
 DEFAULT_STORE = "sqlite:tailboard.db"
+DATABASES, SQLITE = (".db", ".sqlite", ".sqlite3"), b"SQLite format 3\0"
 
 
 def store_url(named: str | None) -> str:
-    """Return the URL that --store names, else that of the default store."""
-    return named or os.environ.get("TAILBOARD_STORE") or DEFAULT_STORE
+    """Return the URL that --store names, else that of the default store; a file of a database is one of SQLite."""
+    url = named or os.environ.get("TAILBOARD_STORE") or DEFAULT_STORE
+    return url if is_store(url) or not url.endswith(DATABASES) else f"sqlite:{url}"
+
+
+def _is_database(word: str) -> bool:
+    """Return whether a word names a file that is a database of SQLite."""
+    try:
+        with Path(word).open("rb") as file:
+            return file.read(len(SQLITE)) == SQLITE
+    except (OSError, ValueError):
+        return False
+
+
+def _is_number(word: str) -> bool:
+    """Return whether a word is a number that no file is called."""
+    return word.replace(".", "", 1).isdecimal() and not os.path.lexists(word)
+
+
+def paths_of(words: Iterable[str]) -> list[Path]:
+    """Return the files and folders that words name; of a pattern that no shell has replaced, those that it matches."""
+    from glob import glob, has_magic
+
+    paths: list[Path] = []
+    for word in words:
+        if has_magic(word) and not os.path.lexists(word):
+            matching = sorted(glob(word))  # noqa: PTH207  # patterns may be absolute
+            if not matching:
+                raise InputError("no file or folder matches", word)
+            paths += map(Path, matching)
+        else:
+            paths.append(Path(word))
+    return paths
 
 
 def split_sources(sources: tuple[str, ...]) -> tuple[list[str], list[Path]]:
@@ -39,8 +71,12 @@ def split_sources(sources: tuple[str, ...]) -> tuple[list[str], list[Path]]:
             stores.append(source)
         elif source == "-":
             paths.append(_standard_input())
+        elif source.endswith(DATABASES) and _is_database(source):
+            stores.append(f"sqlite:{source}")
+        elif _is_number(source):
+            raise UsageError(f"{source}: no such file or folder; a list is one word, as in -p 50,{source}")
         else:
-            paths.append(Path(source))
+            paths += paths_of((source,))
     if stores and paths:
         raise UsageError("ask a store or files, not both at once")
     if len(stores) > 1:
