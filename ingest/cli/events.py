@@ -44,7 +44,9 @@ class Options(Showing):
         "--level", metavar="N|A-B", help="Only events of this level or range of levels, such as 0-3; 0 is the outermost."
     )
     names: tuple[str, ...] = option("--name", metavar="GLOB", help="Only events whose name, with or without its app, matches.")
-    begin: str | None = option("--from", metavar="T", help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start).")
+    begin: str | None = option(
+        "--from", metavar="T", help="Start of the range: 21:00:30, +90s (after the start), ISO 8601, epoch s or ms."
+    )
     end: str | None = END
     limit: int | None = option("--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N, the oldest first.")
     tsc_hz: str | None = option(

@@ -62,6 +62,8 @@ MEANT = {  # what people type for commands of other names
 INSTEAD = {  # of formats
     "excel": "csv opens in a spreadsheet",
     "xlsx": "csv opens in a spreadsheet",
+    "xls": "csv opens in a spreadsheet",
+    "pdf": "png and svg are pictures, tailboard report writes a page that prints",
     "html": "tailboard report writes pages",
     "text": "table is for people",
 }

@@ -18,7 +18,7 @@ class Options(CallOptions):
     text: str | None = argument("[TEXT]")
     run: str = option("--run", metavar="GLOB", help="Runs in which to note it.")
     at: str | None = option(
-        "--at", metavar="T", help="Time: ISO 8601, epoch s or ms, +90s (after the start of the run), now-15m."
+        "--at", metavar="T", help="Time: 21:00:30, +90s (after the start of the run), ISO 8601, epoch s or ms, now-15m."
     )
     until: str | None = option("--end", metavar="T", help="Time of its end, in the same forms.")
     marks: tuple[Path, ...] = marks_for(

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 
 import click
 
-from ingest.cli.help import Choice, Command, file_names, place_of
+from ingest.cli.help import INSTEAD, Choice, Command, file_names, place_of
 from ingest.core.errors import UsageError, as_text, choices
 from ingest.core.labels import ALTERNATIVE, LAYER
 from ingest.core.units import MOST_NS, UNITS_NS, parse_duration, parse_instant
@@ -135,12 +135,6 @@ def command(
 
 
 ENDINGS = {"txt": "table", "jsonl": "ndjson", "xml": "junit"}  # of files, and formats; others are called as they are
-NO_FORMAT = {
-    "xlsx": "spreadsheets open csv",
-    "xls": "spreadsheets open csv",
-    "html": "tailboard report writes pages",
-    "pdf": "png and svg are pictures",
-}
 
 
 @contextmanager
@@ -161,8 +155,8 @@ def printed_as(given: dict[str, Any], form: str, *, array: bool, pages: bool) ->
     target = None
     if output and not (pages and ending not in known):
         if context.get_parameter_source(form) is not click.core.ParameterSource.COMMANDLINE:
-            if ending in NO_FORMAT:
-                raise UsageError(f"-o {output}: {NO_FORMAT[ending]}; here are {', '.join(known)}")
+            if ending in INSTEAD:
+                raise UsageError(f"-o {output}: {INSTEAD[ending]}; here are {', '.join(known)}")
             given[form] = ending if ending in known else given[form]
         target, given["output"] = output, None
     array &= given[form] == "json"
@@ -204,7 +198,7 @@ FORCE = option("--force", help="Allow a step finer than the interval of the logs
 BEGIN_OF_EACH = option(
     "--from",
     metavar="T",
-    help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of each run), now-15m, or steady.",
+    help="Start of the range: 21:00:30, +90s (after the start of each run), ISO 8601, epoch s or ms, now-15m, or steady.",
 )
 END = option("--to", metavar="T", help="End of the range, in the same forms.")
 WHERE = option("--where", metavar="K=GLOB", help="Only data whose label K matches GLOB; of several of one label any may match.")
@@ -316,7 +310,7 @@ class Asking(Reading):
     begin: str | None = option(
         "--from",
         metavar="T",
-        help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of the run), now-15m, or steady.",
+        help="Start of the range: 21:00:30, +90s (after the start of the run), ISO 8601, epoch s or ms, now-15m, or steady.",
     )
     end: str | None = END
     failures: str = option(

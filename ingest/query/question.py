@@ -753,9 +753,9 @@ def _held(origins: Sequence[Origin], question: Question) -> str:
         with suppress(TailboardError):  # it is asked for the sentence of another error
             answer = origin.answer(question)
             filled = [part for part in answer.parts if len(part)]
-            edges = min(int(part.start_ns.min()) for part in filled), max(int(part.end_ns.max()) for part in filled)
-            elapsed, clock = (" to ".join(map(stamp, edges)) for stamp in (lambda edge: since(edge - answer.start_of), utc))
-            return f"there are data from {elapsed}" + ("" if answer.relative else f" ({clock})")
+            first, last = min(int(part.start_ns.min()) for part in filled), max(int(part.end_ns.max()) for part in filled)
+            clock = "" if answer.relative else f" ({utc(first)} to {utc(last)})"
+            return f"there are data from {since(first - answer.start_of)} to {since(last - answer.start_of)}{clock}"
     return ""
 
 
