@@ -14,7 +14,7 @@ from ingest.cli import by_run
 from ingest.cli.answers import PICTURES, settled_in, write_picture
 from ingest.cli.options import WANTED, Showing, command, marks_for, option, read_options
 from ingest.cli.output import say, verdict_stands, write_page
-from ingest.cli.sources import marks_of, split_sources
+from ingest.cli.sources import DATABASES, marks_of, split_sources
 from ingest.core.errors import InputError, UsageError, choices, listed, plural
 from ingest.core.labels import RunLabels
 from ingest.core.units import figure, number
@@ -136,12 +136,13 @@ def compare(options: Options) -> int:
 
 
 def sides_named(options: Options) -> Options:
-    """Return the options of `compare A B`: A is the baseline and B the run, two paths or two runs of the default store."""
-    words = options.sources
-    if len(words) != 2 or options.at or options.baseline or options.run or any(word == "-" or is_store(word) for word in words):
+    """Return the options of `compare A B`: A is the baseline and B the run, two paths, or two runs of a store."""
+    stores = [word for word in options.sources if is_store(word) or word.endswith(DATABASES)]
+    words = [word for word in options.sources if word not in stores]
+    if len(words) != 2 or "-" in words or options.at or options.baseline or options.run:
         return options
     if not any(map(os.path.lexists, words)):
-        return options.but(sources=(), baseline=words[0], run=words[1])
+        return options.but(sources=tuple(stores), baseline=words[0], run=words[1])
     from ingest.query.question import literal
 
     names = [literal(name) for _, name in by_run.named([Path(word) for word in words])]

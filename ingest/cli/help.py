@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -37,7 +37,6 @@ GROUPS = {  # and the order in which each group shows its options; COMMAND.NAME 
         " tsc_hz events.t0 rate intended_start_column expected_interval attribution jobs"
     ),
 }
-STORE, OF_STORES = "--store", ("sources", "store")  # an option of commands that write; others take a store by its place
 FORMAT = "--format"
 MEANT = {  # what people type for commands of other names
     "diff": "compare",
@@ -67,6 +66,13 @@ INSTEAD = {  # of formats
     "html": "tailboard report writes pages",
     "text": "table is for people",
 }
+READING = "Reading logs"
+ALL, ALL_OPTIONS, MOST_FIRST = "all", "ingest.cli.all options", 15
+RARE = (
+    "force accuracy bounds below interpolate estimate failures merge_runs unlike_kinds shifts accept same_within least_change"
+    " until_accuracy allow_unknown webhook shading scale curves hgrm full columns drop highlight axis most_rows last"
+    " above marks time_base"
+)
 SURPLUS = "Got unexpected extra argument"
 LISTS = ("--by", "--add-up")  # of labels, which may be none
 PLACES = {name: title for title, names in GROUPS.items() for name in names.split()}
@@ -114,12 +120,16 @@ class Command(click.Command):
     """A command whose --help has its options in groups, the same groups in the same order for every command."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options by what they are for."""
+        """Write the options by what they are for: those that are used most, or all of them behind `--help all`."""
         rows: dict[str, list[tuple[str, str]]] = {title: [] for title in (*GROUPS, REST)}
-        for option in self._options(ctx):
+        every = self._options(ctx)
+        first = every if ctx.meta.get(ALL_OPTIONS) else self._first(every)
+        for option in first:
             record = option.get_help_record(ctx)
             if record is not None:
                 rows[group_of(self.name or "", option.name or "")].append(record)
+        if left := len(every) - len(first):
+            rows[REST].append(("--help all", f"Show {left} more options."))
         width = max(len(names) for records in rows.values() for names, _ in records)
         for title, records in rows.items():
             if records:
@@ -131,6 +141,8 @@ class Command(click.Command):
         if not ctx.resilient_parsing and not isinstance(self, Group):
             _check_empty(ctx, args)
         typed = list(args)
+        if any([word, ALL] in (args[at : at + 2] for at in range(len(args))) for word in ctx.help_option_names):
+            ctx.meta[ALL_OPTIONS] = True
         try:
             return super().parse_args(ctx, self._spelled(ctx, args))
         except click.UsageError as error:
@@ -145,9 +157,10 @@ class Command(click.Command):
         from ingest.core.errors import meant
 
         if isinstance(error, click.NoSuchOption):
-            said = meant(error.option_name, [name for option in self._options(ctx) for name in option.opts]) or "--help shows all"
-            if error.option_name == STORE and any(argument.name in OF_STORES for argument in self.get_params(ctx)):
-                said = f"give the store without it, as in {ctx.command_path} sqlite:x.db"
+            said = (
+                meant(error.option_name, [name for option in self._options(ctx) for name in option.opts])
+                or "--help all shows all"
+            )
             return f"there is no option {shown(error.option_name)}: {said}"
         if isinstance(error, click.MissingParameter) and error.param is not None and not isinstance(self, Group):
             lacks = [error.param.opts[0]] if isinstance(error.param, click.Option) else []
@@ -159,6 +172,11 @@ class Command(click.Command):
             )
             return f"{ctx.command_path} takes no more words, here is {shown(error.message.partition('(')[2].rstrip(')'))}{near}"
         return ""
+
+    def _first(self, options: Sequence[click.Option]) -> Sequence[click.Option]:
+        """Return the options that the first help shows, at most MOST_FIRST: of a long list without those that are used least."""
+        rare = [one for one in options if group_of(self.name or "", one.name or "") == READING or one.name in RARE.split()]
+        return options if len(options) <= MOST_FIRST else [one for one in options if one not in rare]
 
     def _spelled(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Return the words of a call; a format as an option of its own (--json, --csv) is --format and its name."""
@@ -187,13 +205,16 @@ class Group(Command, click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that is named first; UsageError names the one that is meant where there is none of this name."""
-        known = self.list_commands(ctx)
-        if args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(_no_command(ctx.command_path, args, known), ctx)
+        if not (ctx.resilient_parsing or args[0].startswith("-") or self.get_command(ctx, args[0])):
+            raise click.UsageError(_no_command(ctx.command_path, args, self.named(ctx)), ctx)
         return super().resolve_command(ctx, args)
 
+    def named(self, ctx: click.Context) -> Mapping[str, str]:
+        """Return what may be meant by a word that is no command, as it is called."""
+        return {name: name for name in self.list_commands(ctx)}
 
-def _no_command(before: str, args: list[str], known: Sequence[str]) -> str:
+
+def _no_command(before: str, args: list[str], known: Mapping[str, str]) -> str:
     """Return a sentence on a first word that is no command: with the command that is meant, where that is known."""
     from shlex import quote  # for errors alone
 
@@ -208,11 +229,12 @@ def _no_command(before: str, args: list[str], known: Sequence[str]) -> str:
         return (
             f"{word} is no command: {before} {shows} {path} shows what it holds, {before} report {path} writes a page; {of_all}"
         )
-    if (meant := MEANT.get(word)) and meant.split()[0] in known:
+    if (meant := MEANT.get(word, word)) != word and meant.split()[0] in known:
         near = meant
     elif likeness(word, near) < ALIKE:
         return f"there is no command {word!r}: {of_all}"
-    return f"there is no command {word!r}: do you mean {' '.join([before, near, *map(quote, others)])}? ({of_all})"
+    right = " ".join([before, known.get(near, near), *map(quote, others)])
+    return f"there is no command {word!r}: do you mean {right}? ({of_all})"
 
 
 def _check_empty(ctx: click.Context, args: list[str]) -> None:

@@ -119,6 +119,8 @@ def command(
 
         @wraps(function)
         def called(**given: Any) -> int | None:
+            if "sources" in given and given.get("store"):
+                given["sources"] = (*given["sources"], given["store"])
             if not form:
                 return function(kind(**given))
             with printed_as(given, form, array=getattr(kind, form).printed == "array", pages=getattr(kind, "pages", False)):
@@ -299,6 +301,7 @@ class Asking(Reading):
     """A question to files or a store: which series of which runs, in which range, and how they are grouped."""
 
     sources: tuple[str, ...] = SOURCES
+    store: str | None = option("--store", metavar="URL", help="The same as a store among the sources.")
     runs: tuple[str, ...] = RUNS
     by: str = option(
         "--by",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ingest.cli.help import Group
+from ingest.cli.mark import mark
 from ingest.cli.options import OUTPUT, STORE, CallOptions, argument, command, formats, option
 from ingest.cli.output import say
 from ingest.cli.sources import chosen, letters_named, opened_store
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group)
 def runs() -> None:
-    """List, show, verify, delete and coarsen the runs of a store.
+    """List, show, verify, delete, coarsen and mark the runs of a store.
 
     \b
     Examples:
@@ -35,7 +36,11 @@ def runs() -> None:
       tailboard runs delete 'nightly-4*' --yes
       tailboard runs delete --older-than 400d --yes
       tailboard runs coarsen 'nightly-*' --step 1m --older-than 30d
+      tailboard runs mark --run nightly-42 --at +33s "osd.3 down"
     """
+
+
+runs.add_command(mark)
 
 
 class Listing(CallOptions):

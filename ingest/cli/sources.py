@@ -71,7 +71,7 @@ def split_sources(sources: tuple[str, ...]) -> tuple[list[str], list[Path]]:
             stores.append(source)
         elif source == "-":
             paths.append(_standard_input())
-        elif source.endswith(DATABASES) and _is_database(source):
+        elif source.endswith(DATABASES) and (_is_database(source) or not os.path.lexists(source)):
             stores.append(f"sqlite:{source}")
         elif _is_number(source):
             raise UsageError(f"{source}: no such file or folder; a list is one word, as in -p 50,{source}")
