@@ -67,7 +67,7 @@ def serve(options: Options) -> int:
     try:
         from ingest.live.serve.server import is_local, listening, names_of, served
     except ImportError:
-        raise UsageError("serve needs waitress: pip install 'tailboard[serve]'") from None
+        raise UsageError("serve needs waitress: pip install waitress") from None
 
     refresh = parse_duration(options.refresh)
     if not SHORTEST_NS <= refresh <= LONGEST_NS:

@@ -112,3 +112,14 @@ def test_what_people_type_is_answered_or_refused_with_the_command_that_works(fol
         if status in (2, 3, 4) and done.stderr.count("\n") != 1:
             wrong.append(f"{line}: {done.stderr}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_demo_ends_with_what_happened_and_commands_that_run_as_they_are_printed(tmp_path: Path) -> None:
+    done = tailboard("demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    *_, said, _, opens, one, other, third = done.stdout.splitlines()
+    assert said.startswith("What happened: ceph-b stalled from 29.9 s to 33.9 s")
+    assert opens == "Open report.html in a browser. Then try" and (tmp_path / "report.html").stat().st_size > 1e5
+    for line, status in ((one, 0), (other, 0), (third, 1)):
+        program, *words = shlex.split(line)
+        assert tailboard(*words, cwd=tmp_path).returncode == status, line
