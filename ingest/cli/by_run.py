@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.cli.answers import PICTURES, asked, in_columns, print_rows
+from ingest.cli.completion import label_names
 from ingest.cli.options import BEGIN_OF_EACH, UNIT, Asking, formats, option, read_options, share
 from ingest.cli.output import Progress
 from ingest.cli.sources import knowing_runs, saying_why, split_sources
@@ -38,6 +39,7 @@ class EachRun(Asking):
     by: str = option(
         "--by",
         metavar="LABELS",
+        shell_complete=label_names,
         default="",
         help="One group for each value of these labels: host,op,job,kind,volume,... or a setting.",
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingest.cli.by_run import EachRun, chosen, opened_runs, question_of, undated_beside, write_rows
+from ingest.cli.completion import run_names
 from ingest.cli.options import OUTPUT, command, formats, option
 from ingest.cli.output import say, verdict_stands
 from ingest.core.labels import Group
@@ -24,7 +25,9 @@ class Options(EachRun):
     slas: tuple[str, ...] = option(
         "--sla", metavar="P<LATENCY", required=True, help="Objective, such as 'p99<5ms'; may be repeated: all must be met."
     )
-    runs: tuple[str, ...] = option("--run", metavar="GLOB", help="Only runs whose name matches GLOB [default: all].")
+    runs: tuple[str, ...] = option(
+        "--run", metavar="GLOB", shell_complete=run_names, help="Only runs whose name matches GLOB [default: all]."
+    )
     load: str = option(
         "--load",
         default="",

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from ingest.cli import by_run
 from ingest.cli.answers import PICTURES, settled_in, write_picture
+from ingest.cli.completion import run_names
 from ingest.cli.options import WANTED, Showing, command, marks_for, option, read_options
 from ingest.cli.output import say, verdict_stands, write_page
-from ingest.cli.sources import DATABASES, marks_of, split_sources
+from ingest.cli.sources import marks_of, split_sources
 from ingest.core.errors import InputError, UsageError, choices, listed, plural
 from ingest.core.labels import RunLabels
 from ingest.core.units import figure, number
-from ingest.query.origin import is_store
+from ingest.query.origin import store_at
 from ingest.read.placement import undated_part_of
 
 if TYPE_CHECKING:
@@ -39,9 +40,12 @@ class Options(by_run.EachRun):
     """What a call of compare says."""
 
     baseline: str | None = option(
-        "--baseline", metavar="GLOB", help="Run to compare with; of several runs those that match one of --run."
+        "--baseline",
+        metavar="GLOB",
+        shell_complete=run_names,
+        help="Run to compare with; of several runs those that match one of --run.",
     )
-    run: str | None = option("--run", metavar="GLOB", help="Run to judge, in the same way.")
+    run: str | None = option("--run", metavar="GLOB", shell_complete=run_names, help="Run to judge, in the same way.")
     at: str | None = option(
         "--at",
         metavar="MARK",
@@ -137,7 +141,7 @@ def compare(options: Options) -> int:
 
 def sides_named(options: Options) -> Options:
     """Return the options of `compare A B`: A is the baseline and B the run, two paths, or two runs of a store."""
-    stores = [word for word in options.sources if is_store(word) or word.endswith(DATABASES)]
+    stores = [word for word in options.sources if store_at(word)]
     words = [word for word in options.sources if word not in stores]
     if len(words) != 2 or "-" in words or options.at or options.baseline or options.run:
         return options

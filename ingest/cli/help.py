@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from ingest.cli.completion import TYPED
 from ingest.core.errors import shown
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
 
 REST = "Help"  # and what no group names
 GROUPS = {  # and the order in which each group shows its options; COMMAND.NAME is where one command has it elsewhere
@@ -89,13 +87,6 @@ def place_of(command: str, option: str) -> int:
     return ORDER.get(f"{command}.{option}") or ORDER.get(option, len(ORDER))
 
 
-def file_names(_context: click.Context, _option: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Complete the names of files and folders, as a shell does by itself."""
-    from click.shell_completion import CompletionItem
-
-    return [CompletionItem(typed, type="file")]
-
-
 class Choice(click.Choice[str]):
     """A choice among words; a word that is none of them is answered with the one that is meant. Units have other names, too."""
 
@@ -140,7 +131,7 @@ class Command(click.Command):
         """Take the words of a call; UsageError for an empty one of a command, and for an option of no known name."""
         if not ctx.resilient_parsing and not isinstance(self, Group):
             _check_empty(ctx, args)
-        typed = list(args)
+        typed = ctx.meta[TYPED] = list(args)
         if any([word, ALL] in (args[at : at + 2] for at in range(len(args))) for word in ctx.help_option_names):
             ctx.meta[ALL_OPTIONS] = True
         try:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.cli.options import FORCE, MARKS, PATHS, Reading, command, option, pairs, parse_step, read_options
 from ingest.cli.output import Progress, say
-from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of, paths_of, store_url
+from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of, paths_of
 from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, listed, plural
 from ingest.core.labels import LAYER
+from ingest.query.origin import store_url
 
 if TYPE_CHECKING:
     from ingest.load.load import LoadAccount

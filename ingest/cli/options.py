@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 
 import click
 
-from ingest.cli.help import INSTEAD, Choice, Command, file_names, place_of
+from ingest.cli.completion import file_names, label_names, label_values, run_names
+from ingest.cli.help import INSTEAD, Choice, Command, place_of
 from ingest.core.errors import UsageError, as_text, choices
 from ingest.core.labels import ALTERNATIVE, LAYER
 from ingest.core.units import MOST_NS, UNITS_NS, parse_duration, parse_instant
@@ -203,8 +204,13 @@ BEGIN_OF_EACH = option(
     help="Start of the range: 21:00:30, +90s (after the start of each run), ISO 8601, epoch s or ms, now-15m, or steady.",
 )
 END = option("--to", metavar="T", help="End of the range, in the same forms.")
-WHERE = option("--where", metavar="K=GLOB", help="Only data whose label K matches GLOB; of several of one label any may match.")
-RUNS = option("--run", metavar="GLOB", help="Only runs whose name matches GLOB.")
+WHERE = option(
+    "--where",
+    metavar="K=GLOB",
+    shell_complete=label_values,
+    help="Only data whose label K matches GLOB; of several of one label any may match.",
+)
+RUNS = option("--run", metavar="GLOB", shell_complete=run_names, help="Only runs whose name matches GLOB.")
 STORE = option("--store", metavar="URL", help="Store to use [default: $TAILBOARD_STORE, else sqlite:tailboard.db].")
 PERCENTILES = "50,95,99,99.9"
 WANTED = option("-p", default=PERCENTILES, metavar="LIST", help="Percentiles, 0 to 100, such as 99 (not 0.99).")
@@ -306,6 +312,7 @@ class Asking(Reading):
     by: str = option(
         "--by",
         metavar="LABELS",
+        shell_complete=label_names,
         default="",
         help="One group for each value of these labels: host,op,job,kind,layer,outcome,run,volume,... or a setting.",
     )

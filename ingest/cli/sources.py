@@ -14,7 +14,7 @@ from ingest.cli.options import Asking, read_options
 from ingest.cli.output import Progress, say
 from ingest.core.errors import InputError, UsageError, choices
 from ingest.core.labels import run_matches
-from ingest.query.origin import KNOWN_RUNS, Origin, is_store
+from ingest.query.origin import KNOWN_RUNS, Origin, is_store, store_at, store_url
 
 if TYPE_CHECKING:
     from ingest.core.marks import Mark
@@ -23,23 +23,6 @@ if TYPE_CHECKING:
 
 LARGEST_INPUT, AT_ONCE = 16 << 30, 1 << 18  # bytes of standard input
 ELSEWHERE = "write it into a file and name that"
-DEFAULT_STORE = "sqlite:tailboard.db"
-DATABASES, SQLITE = (".db", ".sqlite", ".sqlite3"), b"SQLite format 3\0"
-
-
-def store_url(named: str | None) -> str:
-    """Return the URL that --store names, else that of the default store; a file of a database is one of SQLite."""
-    url = named or os.environ.get("TAILBOARD_STORE") or DEFAULT_STORE
-    return url if is_store(url) or not url.endswith(DATABASES) else f"sqlite:{url}"
-
-
-def _is_database(word: str) -> bool:
-    """Return whether a word names a file that is a database of SQLite."""
-    try:
-        with Path(word).open("rb") as file:
-            return file.read(len(SQLITE)) == SQLITE
-    except (OSError, ValueError):
-        return False
 
 
 def _is_number(word: str) -> bool:
@@ -67,12 +50,10 @@ def split_sources(sources: tuple[str, ...]) -> tuple[list[str], list[Path]]:
     """Return the stores and the paths among the sources of a call; without any, the default store."""
     stores, paths = [], []
     for source in sources or (store_url(None),):
-        if is_store(source):
-            stores.append(source)
+        if url := store_at(source):
+            stores.append(url)
         elif source == "-":
             paths.append(_standard_input())
-        elif source.endswith(DATABASES) and (_is_database(source) or not os.path.lexists(source)):
-            stores.append(f"sqlite:{source}")
         elif _is_number(source):
             raise UsageError(f"{source}: no such file or folder; a list is one word, as in -p 50,{source}")
         else:

@@ -14,6 +14,7 @@ import pytest
 
 from ingest.cli import COMMANDS, SUMMARIES, command_of, tailboard
 from ingest.cli.help import ALL_OPTIONS, GROUPS, MOST_FIRST, REST, Choice, Command, Group, group_of
+from tests.commands import ROOT
 from tests.commands import tailboard as called
 
 ORDER = [*GROUPS, REST]
@@ -97,9 +98,17 @@ def completed(words: str, place: int, folder: Path) -> list[str]:
         ("tailboard percentiles --for", 2, ["--force", "--format"]),
         ("tailboard percentiles --format c", 3, ["csv"]),
         ("tailboard runs l", 2, ["list"]),
+        ("tailboard show heat", 2, ["heatmap"]),
+        ("tailboard percentiles a.db --run n", 4, ["nightly"]),
+        ("tailboard percentiles --store sqlite:a.db --by op,ki", 5, ["op,kind"]),
+        ("tailboard explain a.db --where o", 4, ["op=", "outcome="]),
+        ("tailboard compare a.db --where op=r", 4, ["op=read"]),
+        ("tailboard percentiles b.db --run n", 4, [""]),
     ],
 )
 def test_d15_bash_completes(words: str, place: int, offered: list[str], tmp_path: Path) -> None:
+    if ".db" in words:
+        assert called("load", ROOT / "tests/data/fio/randrw", "--run", "nightly", "--store", "a.db", cwd=tmp_path).returncode == 0
     assert completed(words, place, tmp_path) == offered
 
 
