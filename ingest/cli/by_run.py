@@ -46,7 +46,7 @@ class EachRun(Asking):
     begin: str | None = BEGIN_OF_EACH
     merge_runs: bool = False
     unit: str = UNIT
-    printed: str | None = formats("table", "csv", "ndjson", *PICTURES, show_default="table; with -o nothing")
+    printed: str | None = formats("table", "csv", "ndjson", "markdown", *PICTURES, show_default="table; with -o nothing")
     output: str | None = option(
         "-o",
         "--output",

@@ -35,7 +35,7 @@ class Options(EachRun):
         help="Label that is the load of a run, or achieved [default: an offered rate, else a depth, else what was achieved].",
     )
     points: bool = option("--points", help="csv, ndjson: the tested loads in place of the capacities.")
-    printed: str | None = formats("table", "csv", "ndjson", show_default="table", help="How it is printed.")
+    printed: str | None = formats("table", "csv", "ndjson", "markdown", show_default="table", help="How it is printed.")
     output: str | None = OUTPUT
     pages = False
 

@@ -57,7 +57,7 @@ class Options(Asking, Showing):
     )
     time_base: str | None = TIME_BASE
     unit: str = UNIT
-    format: str = formats("table", "csv", "ndjson", "junit")
+    format: str = formats("table", "csv", "ndjson", "markdown", "junit")
 
 
 @command(Options)

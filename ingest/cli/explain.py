@@ -32,7 +32,7 @@ class Options(Asking, Showing):
     marks: tuple[Path, ...] = MARKS
     time_base: str | None = TIME_BASE
     format: str = formats(
-        *("table", "json", "ndjson", "csv"),
+        *("table", "json", "ndjson", "csv", "markdown"),
         help="table: for people; json: all of it; ndjson: one line per finding, or per label and value of a box; "
         "csv: a box alone.",
     )

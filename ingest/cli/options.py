@@ -137,7 +137,12 @@ def command(
     return decorate
 
 
-ENDINGS = {"txt": "table", "jsonl": "ndjson", "xml": "junit"}  # of files, and formats; others are called as they are
+ENDINGS = {
+    "txt": "table",
+    "md": "markdown",
+    "jsonl": "ndjson",
+    "xml": "junit",
+}  # of files, and formats; others are called as they are
 
 
 @contextmanager
@@ -162,6 +167,11 @@ def printed_as(given: dict[str, Any], form: str, *, array: bool, pages: bool) ->
                 raise UsageError(f"-o {output}: {INSTEAD[ending]}; here are {', '.join(known)}")
             given[form] = ending if ending in known else given[form]
         target, given["output"] = output, None
+    if given[form] == "markdown":
+        from ingest.view.terminal.tables import IN_MARKDOWN
+
+        IN_MARKDOWN.set(True)
+        given[form] = "table"
     array &= given[form] == "json"
     given[form] = "ndjson" if array else given[form]
     with written_to(target or "-"), as_array() if array else nullcontext():

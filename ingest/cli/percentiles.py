@@ -65,7 +65,7 @@ class Options(shared.Asking, shared.Showing):
     time_base: str | None = shared.TIME_BASE
     unit: str = shared.UNIT
     format: str = shared.formats(
-        *("table", "csv", "ndjson", "fiologparser", "png", "svg"),
+        *("table", "csv", "ndjson", "markdown", "fiologparser", "png", "svg"),
         help="fiologparser: the format of fio's fiologparser_hist.py; png, svg: picture.",
     )
     every: bool = shared.EVERY
