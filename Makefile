@@ -79,7 +79,7 @@ audit: $(READY) .venv-audit/.ready
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fast,raw,report,serve,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fast,dev]'
 	touch $(READY)
 
 clean:

@@ -12,7 +12,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-FOR_USERS = ("fast", "raw", "report", "serve")
+FOR_USERS = ("fast",)
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 LOWEST = re.compile(r">=([\d.]+)")
 

@@ -30,7 +30,7 @@ def test_every_command_has_purpose_examples_and_a_place_in_the_readme(name: str)
     assert command is not None
     assert command.help
     assert re.search(r"Examples?:", command.help)
-    assert f"tailboard {name}" in (ROOT / "README.md").read_text()
+    assert f"tailboard {COMMANDS[name]}" in (ROOT / "README.md").read_text()
 
 
 def test_the_readme_is_short_and_names_the_test_commands() -> None:

@@ -129,3 +129,33 @@ def test_b8_of_described_files(tmp_path: Path, form: str) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1].startswith("2026-05-01T00:00:00.000Z,2026-05-02T00:00:00.000Z,2,")
     assert "5 rows rejected" in done.stderr
+
+
+@given(st.integers(0, 2**40), st.times(), st.times())
+def test_a_time_of_day_is_the_first_one_from_an_hour_before_the_start_of_the_run(start_s: int, one, other) -> None:
+    """The oracle goes through days one by one, by the calendar."""
+    from datetime import UTC, datetime, timedelta
+
+    from ingest.query.question import edges_of
+
+    start = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=start_s % (100 * 365 * 86_400))
+    start_ns = round((start - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(microseconds=1)) * 1000
+
+    def first(time, earliest: datetime) -> datetime:
+        day = earliest.date() - timedelta(days=1)
+        while (at := datetime.combine(day, time, UTC)) < earliest:
+            day += timedelta(days=1)
+        return at
+
+    begin = first(one, start - timedelta(hours=1))
+    end = first(other, start - timedelta(hours=1))
+    if end <= begin:
+        end = first(other, begin + timedelta(microseconds=1))
+    expected = [round((at - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(microseconds=1)) * 1000 for at in (begin, end)]
+    assert list(edges_of(parse_instant(one.isoformat()), parse_instant(other.isoformat()), start_ns)) == expected
+
+
+@pytest.mark.parametrize("text", ["24:00", "21:60", "21", "21:00:61", "1:2", "２１:００"])
+def test_what_looks_like_a_time_of_day_and_is_none(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_instant(text)

@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 from ingest.cli import COMMANDS, tailboard
+from ingest.cli.help import ALL_OPTIONS
 from ingest.core.errors import listed
 from ingest.core.schema import ELASTICSEARCH, assets, fields, in_store
 from ingest.read.formats import BY_DESCRIPTION, TABLE
@@ -135,17 +136,22 @@ def command_reference() -> str:
     parts = ["# Commands", "", "Generated from the commands' own help by `make build`; do not edit.", ""]
     names = tailboard.context_settings["help_option_names"]
     context = click.Context(tailboard, info_name="tailboard", max_content_width=100, terminal_width=100, help_option_names=names)
+    context.meta[ALL_OPTIONS] = True
     parts += ["```text", tailboard.get_help(context), "```", ""]
-    for name in COMMANDS:
+    for name, called in COMMANDS.items():
         command = tailboard.get_command(context, name)
-        if command is not None:
-            parts += _section(command, context, f"tailboard {name}")
+        if command is not None and not called.startswith("runs "):  # which is among those of runs
+            parts += _section(command, context, f"tailboard {called}")
     return "\n".join(parts)
 
 
 def _section(command: click.Command, parent: click.Context, title: str) -> list[str]:
     context = click.Context(
-        command, parent=parent, info_name=title.rsplit(maxsplit=1)[-1], max_content_width=100, terminal_width=100
+        command,
+        parent=parent,
+        info_name=title.removeprefix(parent.command_path).strip(),
+        max_content_width=100,
+        terminal_width=100,
     )
     parts = [f"## {title}", "", "```text", command.get_help(context), "```", ""]
     if isinstance(command, click.Group):

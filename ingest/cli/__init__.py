@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import atexit
 import gc
-import io
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -21,48 +21,89 @@ import click
 from ingest import __version__
 from ingest.cli.help import Choice, Group
 from ingest.cli.output import INTERRUPTED, ReaderGoneError, UnwritableError, drop_output, hold_streams, of_the_system, say
-from ingest.core.errors import InputError, TailboardError, shown
+from ingest.core.errors import InputError, TailboardError
 
 SUMMARIES = {
     "Look at logs, or at a store": {
         "inspect": "What tailboard makes of each file, and why it skips some",
         "percentiles": "Latency percentiles over time",
+        "show": "Heat map, distribution, offsets, events",
+        "explain": "What happened in a run: which host, when, how bad",
+    },
+    "Judge runs": {
+        "check": "Were the promised latencies kept; --capacity: up to which load",
+        "compare": "Two runs, with a verdict; --trend: all runs in order",
+    },
+    "Show others": {
+        "report": "One offline HTML file; --live: it grows; --card: a picture",
+        "export": "All data as csv, or as a log for HdrHistogram's tools",
+    },
+    "Keep in a store": {
+        "record": "Poll a server for its histograms; have CBT's fio write them",
+        "load": "Load logs, each sample once; --follow: while they grow",
+        "runs": "List, verify, delete, coarsen and mark runs",
+        "store": "Prepare Elasticsearch and Kibana; is a store well",
+    },
+}
+PARTS = {  # what is said of the commands of these
+    "show": {
         "heatmap": "Latency over time as a picture, or its counts",
         "distribution": "How latencies are distributed over the whole time",
         "offsets": "When within each second (minute, hour) operations happen",
         "events": "The events of a Snabb timeline, each with its lag",
-        "explain": "What happened in a run: which host, when, how bad",
     },
-    "Judge runs": {
-        "check": "Were the promised latencies kept, and which host broke them",
-        "compare": "Two runs side by side, with a verdict",
-        "trend": "All runs in order, with a verdict on the newest",
-        "capacity": "The highest load that still meets an objective",
-    },
-    "Show others": {
-        "report": "One HTML file that opens offline",
-        "card": "One picture of a run, for a chat or a paper",
-        "serve": "The report as a page that refreshes itself",
-        "export": "All data as csv, or as a log for HdrHistogram's tools",
-    },
-    "Keep in a store": {
+    "record": {
         "sample": "Ask a server for its histograms on a clock, into a file",
-        "load": "Load log files and folders; each sample counts once",
-        "watch": "Load files while they grow",
-        "runs": "List, verify, delete and coarsen runs",
-        "mark": "Note an event at a time of a run",
+        "fio": "Make CBT's fio write histogram logs",
+    },
+    "store": {
         "setup": "Prepare Elasticsearch and Kibana",
         "doctor": "Is a store well, and what to do where it is not",
         "replay": "Send again what Elasticsearch refused",
     },
-    "Begin": {
-        "demo": "Load the example, print percentiles, write a report",
-        "wrap-fio": "Make CBT's fio write histogram logs",
-    },
-}  # each is a module of this package; what is said of it here is shown without importing it
-COMMANDS = tuple(name for commands in SUMMARIES.values() for name in commands)
+}
+MODES = {  # an option that makes another command of one
+    ("report", "--live"): "serve",
+    ("report", "--card"): "card",
+    ("check", "--capacity"): "capacity",
+    ("compare", "--trend"): "trend",
+    ("load", "--follow"): "watch",
+}
+COMMANDS = {  # modules of this package, imported when they are called, and as what; their names are commands, too
+    **{name: name for commands in SUMMARIES.values() for name in commands if name not in PARTS},
+    **{name: f"{group} {name}" for group, parts in PARTS.items() for name in parts if name != "fio"},
+    **{module: " ".join(words) for words, module in MODES.items()},
+    "wrap-fio": "record fio",
+    "mark": "runs mark",
+    "demo": "demo",
+}
 INTERNAL = 70
 COMPLETION = "_TAILBOARD_COMPLETE"  # the variable by which shells ask for words
+
+
+def command_of(module: str) -> click.Command:
+    """Return the command of a module."""
+    name = module.replace("-", "_")
+    made: click.Command = getattr(import_module(f"ingest.cli.{name}"), name)
+    return made
+
+
+class Part(Group):
+    """A command with commands that are modules of this package."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return their names."""
+        return list(PARTS[self.name or ""])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return one of them, or None if there is none of this name."""
+        known = cmd_name in PARTS[self.name or ""]
+        return command_of("wrap-fio" if cmd_name == "fio" else cmd_name) if known else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write them, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(PARTS[self.name or ""].items()))
 
 
 class Commands(Group):
@@ -70,15 +111,35 @@ class Commands(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of --help."""
-        return list(COMMANDS)
+        return [name for commands in SUMMARIES.values() for name in commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, or None if there is none of this name."""
-        if cmd_name not in COMMANDS:
-            return None
-        name = cmd_name.replace("-", "_")
-        command: click.Command = getattr(import_module(f"ingest.cli.{name}"), name)
-        return command
+        """Return a command, or None if there is none of this name; those that are a part of another have theirs, too."""
+        if cmd_name in PARTS:
+            summaries = {name: text for commands in SUMMARIES.values() for name, text in commands.items()}
+            return Part(cmd_name, help=f"{summaries[cmd_name]}.", context_settings=self.context_settings)
+        return command_of(cmd_name) if cmd_name in COMMANDS else None
+
+    def named(self, ctx: click.Context) -> Mapping[str, str]:
+        """Return all commands, as they are called."""
+        return COMMANDS | {name: name for name in PARTS}
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is named first, as an option makes it another one.
+
+        `help COMMAND` and `version` are as other programs have them.
+        """
+        if args[0] == "help":
+            args = [*args[1:], "--help"]
+        if args[0] in ("--help", "version"):
+            click.echo(ctx.get_help() if args[0] == "--help" else f"tailboard {__version__}")
+            ctx.exit()
+        words = args[: args.index("--")] if "--" in args else args
+        for (name, flag), module in MODES.items():
+            if args[0] == name and flag in words:
+                at = words.index(flag)
+                return f"{name} {flag}", command_of(module), [*args[1:at], *args[at + 1 :]]
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; memory that it frees is kept for what it reads next."""
@@ -89,7 +150,7 @@ class Commands(Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by what they are for, without importing any."""
-        widest = max(map(len, COMMANDS))
+        widest = max(map(len, self.list_commands(ctx)))
         for title, commands in SUMMARIES.items():
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(widest), summary) for name, summary in commands.items()])
@@ -154,9 +215,13 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         status: Any = tailboard.main(arguments, prog_name="tailboard", complete_var=COMPLETION, standalone_mode=False)
         sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show(sys.stderr)
+        return error.exit_code
     except click.ClickException as error:
-        error.show(buffer := io.StringIO())
-        print("\n".join(map(shown, buffer.getvalue().split("\n"))), end="", file=sys.stderr)  # it may name an argument
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        more = f" ({context.command_path} --help)" if context and "--help" not in error.format_message() else ""
+        say(error.format_message().rstrip(".") + more)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         say("interrupted; a load that was cut off is completed by running it again")

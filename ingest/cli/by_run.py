@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.cli.answers import PICTURES, asked, in_columns, print_rows
-from ingest.cli.options import BEGIN_OF_EACH, UNIT, Asking, option, read_options, share
+from ingest.cli.completion import label_names
+from ingest.cli.options import BEGIN_OF_EACH, UNIT, Asking, formats, option, read_options, share
 from ingest.cli.output import Progress
 from ingest.cli.sources import knowing_runs, saying_why, split_sources
 from ingest.core.errors import InputError, StoreError, UsageError, choices, listed
@@ -38,16 +39,21 @@ class EachRun(Asking):
     by: str = option(
         "--by",
         metavar="LABELS",
+        shell_complete=label_names,
         default="",
         help="One group for each value of these labels: host,op,job,kind,volume,... or a setting.",
     )
     begin: str | None = BEGIN_OF_EACH
     merge_runs: bool = False
     unit: str = UNIT
-    printed: str | None = option("--format", choices=["table", "csv", "ndjson", *PICTURES], show_default="table; with -o nothing")
+    printed: str | None = formats("table", "csv", "ndjson", "markdown", *PICTURES, show_default="table; with -o nothing")
     output: str | None = option(
-        "-o", "--output", metavar="FILE", help="Write an HTML page that opens offline, in place of the table; - for stdout."
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Write an HTML page that opens offline, in place of the table (- for stdout); or .csv, .json ...",
     )
+    pages = True
 
 
 def matching(names: Iterable[str], glob: str) -> list[str]:

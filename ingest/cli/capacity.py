@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingest.cli.by_run import EachRun, chosen, opened_runs, question_of, undated_beside, write_rows
-from ingest.cli.options import command, option
+from ingest.cli.completion import run_names
+from ingest.cli.options import OUTPUT, command, formats, option
 from ingest.cli.output import say, verdict_stands
 from ingest.core.labels import Group
 
@@ -24,7 +25,9 @@ class Options(EachRun):
     slas: tuple[str, ...] = option(
         "--sla", metavar="P<LATENCY", required=True, help="Objective, such as 'p99<5ms'; may be repeated: all must be met."
     )
-    runs: tuple[str, ...] = option("--run", metavar="GLOB", help="Only runs whose name matches GLOB [default: all].")
+    runs: tuple[str, ...] = option(
+        "--run", metavar="GLOB", shell_complete=run_names, help="Only runs whose name matches GLOB [default: all]."
+    )
     load: str = option(
         "--load",
         default="",
@@ -32,8 +35,9 @@ class Options(EachRun):
         help="Label that is the load of a run, or achieved [default: an offered rate, else a depth, else what was achieved].",
     )
     points: bool = option("--points", help="csv, ndjson: the tested loads in place of the capacities.")
-    printed: str | None = option("--format", choices=["table", "csv", "ndjson"], show_default="table", help="How it is printed.")
-    output: str | None = None
+    printed: str | None = formats("table", "csv", "ndjson", "markdown", show_default="table", help="How it is printed.")
+    output: str | None = OUTPUT
+    pages = False
 
 
 @command(Options)

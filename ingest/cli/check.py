@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.cli.answers import asked, print_rows
-from ingest.cli.options import BEGIN_OF_EACH, TIME_BASE, UNIT, Asking, Showing, argument, command, marks_for, option
+from ingest.cli.options import BEGIN_OF_EACH, TIME_BASE, UNIT, Asking, Showing, argument, command, formats, marks_for, option
 from ingest.cli.output import say, verdict_stands
 from ingest.cli.sources import marks_of, opened, split_sources
 from ingest.core.errors import DeliveryError, UsageError, counted
@@ -57,7 +57,7 @@ class Options(Asking, Showing):
     )
     time_base: str | None = TIME_BASE
     unit: str = UNIT
-    format: str = option("--format", choices=["table", "csv", "ndjson", "junit"])
+    format: str = formats("table", "csv", "ndjson", "markdown", "junit")
 
 
 @command(Options)

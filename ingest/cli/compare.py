@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,12 +12,14 @@ from typing import TYPE_CHECKING
 
 from ingest.cli import by_run
 from ingest.cli.answers import PICTURES, settled_in, write_picture
+from ingest.cli.completion import run_names
 from ingest.cli.options import WANTED, Showing, command, marks_for, option, read_options
 from ingest.cli.output import say, verdict_stands, write_page
 from ingest.cli.sources import marks_of, split_sources
 from ingest.core.errors import InputError, UsageError, choices, listed, plural
 from ingest.core.labels import RunLabels
 from ingest.core.units import figure, number
+from ingest.query.origin import store_at
 from ingest.read.placement import undated_part_of
 
 if TYPE_CHECKING:
@@ -37,9 +40,12 @@ class Options(by_run.EachRun):
     """What a call of compare says."""
 
     baseline: str | None = option(
-        "--baseline", metavar="GLOB", help="Run to compare with; of several runs those that match one of --run."
+        "--baseline",
+        metavar="GLOB",
+        shell_complete=run_names,
+        help="Run to compare with; of several runs those that match one of --run.",
     )
-    run: str | None = option("--run", metavar="GLOB", help="Run to judge, in the same way.")
+    run: str | None = option("--run", metavar="GLOB", shell_complete=run_names, help="Run to judge, in the same way.")
     at: str | None = option(
         "--at",
         metavar="MARK",
@@ -66,7 +72,7 @@ def compare(options: Options) -> int:
     \b
     Examples:
       tailboard compare --baseline nightly-41 --run nightly-42 --by host,op
-      tailboard compare ./good ./bad --baseline good --run bad -p 99,99.9 --fail-above 1.2
+      tailboard compare ./good ./bad -p 99,99.9 --fail-above 1.2
       tailboard compare --baseline nightly-41 --run nightly-42 --by job -o compare.html
       tailboard compare --run nightly-42 --at 'cache on'
 
@@ -87,6 +93,7 @@ def compare(options: Options) -> int:
 
     limit, percentiles = by_run.ratio_limit(options.fail_above), parse_percentiles(options.wanted)
     same_within = by_run.least_ratio(options.same_within, "--same-within")
+    options = sides_named(options)
     output, form = options.output, by_run.beside_page(options)
     question = by_run.question_of(options, COLUMNS)
     by = question.by
@@ -134,6 +141,20 @@ def compare(options: Options) -> int:
     return status
 
 
+def sides_named(options: Options) -> Options:
+    """Return the options of `compare A B`: A is the baseline and B the run, two paths, or two runs of a store."""
+    stores = [word for word in options.sources if store_at(word)]
+    words = [word for word in options.sources if word not in stores]
+    if len(words) != 2 or "-" in words or options.at or options.baseline or options.run:
+        return options
+    if not any(map(os.path.lexists, words)):
+        return options.but(sources=tuple(stores), baseline=words[0], run=words[1])
+    from ingest.query.question import literal
+
+    names = [literal(name) for _, name in by_run.named([Path(word) for word in words])]
+    return options.but(baseline=names[0], run=names[1])
+
+
 @contextmanager
 def opened_sides(options: Options, question: Question) -> Iterator[tuple[Mapping[str, Ask], RunLabels]]:
     """Give what answers about each run, and the runs' labels; with --at about both sides of a run, the baseline first.
@@ -142,7 +163,7 @@ def opened_sides(options: Options, question: Question) -> Iterator[tuple[Mapping
     """
     if options.at is None:
         if options.baseline is None or options.run is None:
-            raise UsageError("compare takes two runs, --baseline GLOB and --run GLOB; or one run and a mark of it, --at MARK")
+            raise UsageError("compare takes two runs, as in compare A B, or --baseline GLOB --run GLOB; or one run and --at MARK")
         if options.marks:
             raise UsageError("--marks are for --at MARK, which compares a run with itself")
         with by_run.opened_runs(options) as runs:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import sys
-import tempfile
 
 from ingest.cli.options import PERCENTILES, CallOptions, command, option
+from ingest.cli.sources import opened_store
 from ingest.core.errors import InputError
 from ingest.core.schema import assets
 
 EXAMPLES, ARCHIVE = "examples", "cbt-archive"
+STORE = "sqlite:demo.db"
+THEN = (
+    f"explain {STORE}",
+    f"percentiles {STORE} --from 21:00:30 --to 21:00:40 --by host",
+    f"check {STORE} --sla 'p99<50ms'",
+)
+
+
+CALLED = f"{sys.executable} -m ingest" if sys.argv[0].endswith(".py") else sys.argv[0]  # as it was called here
+PROGRAM = "tailboard" if shutil.which("tailboard") else CALLED
 
 
 class Options(CallOptions):
@@ -20,24 +32,30 @@ class Options(CallOptions):
 
 @command(Options)
 def demo(options: Options) -> None:
-    """Load the example archive, print the cluster's percentiles and write its report.
+    """Load the example archive into demo.db, print the percentiles of its hosts and what happened, write its report.
 
     \b
     Example:
       tailboard demo
     """
     from ingest.cli import tailboard
+    from ingest.query.question import Question
+    from ingest.query.story.story import stories
 
     archive = assets(EXAMPLES) / ARCHIVE
     if not archive.is_dir():
         raise InputError("this installation came without the example archive: install it again, or run the demo in a checkout")
-    with tempfile.TemporaryDirectory(prefix="tailboard-demo-") as folder:
-        store = f"sqlite:{folder}/demo.db"
-        for words in (
-            ["load", str(archive), "--run", "demo", "--store", store],
-            ["percentiles", store, "--step", "5s", "--by", "host", "-p", PERCENTILES, "--time", "elapsed"],
-            ["report", store, "-o", options.output],
-        ):
-            print(f"$ tailboard {' '.join(words)}".replace(store, "sqlite:demo.db"), file=sys.stderr, flush=True)
-            tailboard.main(words, prog_name="tailboard", standalone_mode=False)
-            sys.stdout.flush()
+    for words in (
+        ["load", str(archive), "--run", "demo", "--store", STORE],
+        ["percentiles", STORE, "--step", "all", "--by", "host", "-p", PERCENTILES],
+        ["report", STORE, "-o", options.output],
+    ):
+        print(f"$ {PROGRAM} {shlex.join(words)}", file=sys.stderr, flush=True)
+        tailboard.main(words, prog_name="tailboard", standalone_mode=False)
+        sys.stdout.flush()
+    with opened_store(STORE) as store:
+        (told,) = stories(store, Question(), STORE)
+    print(f"\nWhat happened: {told.findings[0].text if told.findings else told.nothing}\n")
+    print(f"Open {options.output} in a browser. Then try")
+    for line in THEN:
+        print(f"  {PROGRAM} {line}")

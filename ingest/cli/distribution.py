@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest.cli.answers import PICTURES, answered, asked, in_columns, warn, write, write_picture
-from ingest.cli.options import EVERY, TICKS, UNIT, Asking, Showing, command, option
+from ingest.cli.options import EVERY, TICKS, UNIT, Asking, Showing, command, formats, option
 from ingest.core.errors import UsageError
 from ingest.core.units import UNITS_NS
 
@@ -27,10 +27,8 @@ class Options(Asking, Showing):
     sla: tuple[str, ...] = option(
         "--sla", metavar="FILE:UNIT", help="Also draw the steps of an SLA file: one `x value [label]` per line."
     )
-    format: str = option(
-        "--format",
-        choices=["table", "csv", "ndjson", "hgrm", "png", "svg"],
-        help="hgrm: the text that HdrHistogram prints; png, svg: picture.",
+    format: str = formats(
+        *("table", "csv", "ndjson", "hgrm", "png", "svg"), help="hgrm: the text that HdrHistogram prints; png, svg: picture."
     )
     every: bool = EVERY
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from ingest.cli.options import CallOptions, argument, command, option
-from ingest.cli.sources import store_url
+from ingest.query.origin import store_url
 
 
 class Options(CallOptions):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ingest.cli.options import END, TIME_BASE, Showing, argument, command, frequency, option, time_zero
+from ingest.cli.options import END, TIME_BASE, Showing, argument, command, formats, frequency, option, time_zero
 from ingest.cli.output import say
 from ingest.core.errors import UsageError
 from ingest.core.units import parse_instant
@@ -44,7 +44,9 @@ class Options(Showing):
         "--level", metavar="N|A-B", help="Only events of this level or range of levels, such as 0-3; 0 is the outermost."
     )
     names: tuple[str, ...] = option("--name", metavar="GLOB", help="Only events whose name, with or without its app, matches.")
-    begin: str | None = option("--from", metavar="T", help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start).")
+    begin: str | None = option(
+        "--from", metavar="T", help="Start of the range: 21:00:30, +90s (after the start), ISO 8601, epoch s or ms."
+    )
     end: str | None = END
     limit: int | None = option("--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N, the oldest first.")
     tsc_hz: str | None = option(
@@ -58,7 +60,7 @@ class Options(Showing):
     breaths: bool = option("--breaths", help="One row per breath: cycles, packets, bytes, bits.")
     callbacks: bool = option("--callbacks", help="One row per callback of an app, where its events say what it moved.")
     time_base: str | None = TIME_BASE
-    format: str = option("--format", choices=["table", "csv", "ndjson"])
+    format: str = formats("table", "csv", "ndjson")
 
 
 @command(Options)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.cli.answers import NO_CLOCK, asked, drawn_marks, in_range, print_rows, stamp_of, warn
-from ingest.cli.options import FORCE, MARKS, STEP, TIME_BASE, Asking, Showing, command, option, parse_step
+from ingest.cli.options import FORCE, MARKS, STEP, TIME_BASE, Asking, Showing, command, formats, option, parse_step
 from ingest.cli.output import say
 from ingest.cli.sources import as_typed, marks_of, opened
 from ingest.core.errors import UsageError
@@ -31,10 +31,8 @@ class Options(Asking, Showing):
     force: bool = FORCE
     marks: tuple[Path, ...] = MARKS
     time_base: str | None = TIME_BASE
-    as_json: bool = option("--json", help="The same as --format json.")
-    format: str = option(
-        "--format",
-        choices=["table", "json", "ndjson", "csv"],
+    format: str = formats(
+        *("table", "json", "ndjson", "csv", "markdown"),
         help="table: for people; json: all of it; ndjson: one line per finding, or per label and value of a box; "
         "csv: a box alone.",
     )
@@ -60,7 +58,6 @@ def explain(options: Options) -> None:
     tag, process and run is counted inside and outside. csv and ndjson have one row for each, the most over-represented first:
     label,value,inside,outside,share_inside,share_outside,lift,lo,hi,score,verdict,exact,complete.
     """
-    options = options.but(format="json") if options.as_json else options
     if options.box:
         if options.step != "auto":
             raise UsageError("--box counts in stored windows: leave out --step")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ingest import __version__
 from ingest.cli.answers import answered, asked, settled_in, warn
-from ingest.cli.options import TICKS, UNIT, Asking, Showing, command, option, parse_step
+from ingest.cli.options import TICKS, UNIT, Asking, Showing, command, formats, option, parse_step
 from ingest.cli.output import say
 from ingest.cli.sources import chosen, opened, split_sources
 from ingest.core.errors import InputError, UsageError
@@ -34,7 +34,7 @@ class Options(Asking, Showing):
     step: str | None = option("--step", metavar="S|all", help="Width of an interval (hlog, otlp) [default: the stored step].")
     unit: str = UNIT
     ticks: int = TICKS
-    format: str = option("--format", choices=["csv", "hlog", "hgrm", "otlp", "documents"])
+    format: str = formats("csv", "hlog", "hgrm", "otlp", "documents")
 
 
 @command(Options)

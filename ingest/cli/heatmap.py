@@ -13,7 +13,7 @@ from ingest.cli import options as shared
 from ingest.cli.answers import PICTURES, answered, asked, clock_of, in_columns, one_axis, stamp_of, write, write_picture
 from ingest.cli.output import say
 from ingest.core.errors import UsageError
-from ingest.core.units import parse_duration
+from ingest.core.units import parse_duration, split_range
 
 if TYPE_CHECKING:
     from ingest.query.heatmap import Rows
@@ -155,10 +155,10 @@ def _range(text: str | None) -> tuple[int, int]:
     """Return the range in ns, 0 where an end is open; UsageError unless it is A..B."""
     if not text:
         return 0, 0
-    first, dots, last = text.partition("..")
-    if not dots or not (first or last):
+    ends = split_range(text)
+    if ends in (None, ("", "")):
         raise UsageError(f"--latency takes a range such as 1ms..20ms, ..5ms or 1s.., not {text!r}")
-    low, high = (parse_duration(part) if part.strip("0") else 0 for part in (first, last))
+    low, high = (parse_duration(part) if part.strip("0") else 0 for part in ends or ())
     if high and low >= high:
         raise UsageError(f"--latency {text}: it ends before it begins")
     return low, high

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
+from ingest.cli.completion import TYPED
 from ingest.core.errors import shown
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
 
 REST = "Help"  # and what no group names
 GROUPS = {  # and the order in which each group shows its options; COMMAND.NAME is where one command has it elsewhere
@@ -36,7 +35,43 @@ GROUPS = {  # and the order in which each group shows its options; COMMAND.NAME 
         " tsc_hz events.t0 rate intended_start_column expected_interval attribution jobs"
     ),
 }
-STORE, OF_STORES = "--store", ("sources", "store")  # an option of commands that write; others take a store by its place
+FORMAT = "--format"
+MEANT = {  # what people type for commands of other names
+    "diff": "compare",
+    "graph": "report",
+    "plot": "report",
+    "html": "report",
+    "page": "report",
+    "dashboard": "serve",
+    "histogram": "distribution",
+    "summary": "explain",
+    "story": "explain",
+    "stats": "percentiles",
+    "import": "load",
+    "ingest": "load",
+    "follow": "watch",
+    "list": "runs list",
+    "ls": "runs list",
+    "delete": "runs delete",
+    "init": "setup",
+    "sla": "check",
+}
+INSTEAD = {  # of formats
+    "excel": "csv opens in a spreadsheet",
+    "xlsx": "csv opens in a spreadsheet",
+    "xls": "csv opens in a spreadsheet",
+    "pdf": "png and svg are pictures, tailboard report writes a page that prints",
+    "html": "tailboard report writes pages",
+    "text": "table is for people",
+}
+READING = "Reading logs"
+ALL, ALL_OPTIONS, MOST_FIRST = "all", "ingest.cli.all options", 15
+RARE = (
+    "force accuracy bounds below interpolate estimate failures merge_runs unlike_kinds shifts accept same_within least_change"
+    " until_accuracy allow_unknown webhook shading scale curves hgrm full columns drop highlight axis most_rows last"
+    " above marks time_base"
+)
+SURPLUS = "Got unexpected extra argument"
 LISTS = ("--by", "--add-up")  # of labels, which may be none
 PLACES = {name: title for title, names in GROUPS.items() for name in names.split()}
 ORDER = {name: place for place, name in enumerate(PLACES)}
@@ -52,20 +87,23 @@ def place_of(command: str, option: str) -> int:
     return ORDER.get(f"{command}.{option}") or ORDER.get(option, len(ORDER))
 
 
-def file_names(_context: click.Context, _option: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Complete the names of files and folders, as a shell does by itself."""
-    from click.shell_completion import CompletionItem
-
-    return [CompletionItem(typed, type="file")]
-
-
 class Choice(click.Choice[str]):
-    """A choice among words; a word that is none of them is answered with the one that is meant."""
+    """A choice among words; a word that is none of them is answered with the one that is meant. Units have other names, too."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word that is chosen."""
+        if value not in self.choices and "ns" in self.choices:
+            from ingest.core.units import UNIT_OF  # NumPy
+
+            value = UNIT_OF.get(value, value)
+        return super().convert(value, param, ctx)
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         """Return what an error says of a word that is no choice."""
         from ingest.core.errors import choices  # for errors alone
 
+        if str(value) in INSTEAD and "csv" in self.choices:
+            return f"there is no {str(value)!r}: {INSTEAD[str(value)]}; there are {', '.join(self.choices)}"
         return f"there is no {str(value)!r}: {choices(str(value), self.choices, most=len(self.choices))}"
 
 
@@ -73,12 +111,16 @@ class Command(click.Command):
     """A command whose --help has its options in groups, the same groups in the same order for every command."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options by what they are for."""
+        """Write the options by what they are for: those that are used most, or all of them behind `--help all`."""
         rows: dict[str, list[tuple[str, str]]] = {title: [] for title in (*GROUPS, REST)}
-        for option in self._options(ctx):
+        every = self._options(ctx)
+        first = every if ctx.meta.get(ALL_OPTIONS) else self._first(every)
+        for option in first:
             record = option.get_help_record(ctx)
             if record is not None:
                 rows[group_of(self.name or "", option.name or "")].append(record)
+        if left := len(every) - len(first):
+            rows[REST].append(("--help all", f"Show {left} more options."))
         width = max(len(names) for records in rows.values() for names, _ in records)
         for title, records in rows.items():
             if records:
@@ -89,16 +131,54 @@ class Command(click.Command):
         """Take the words of a call; UsageError for an empty one of a command, and for an option of no known name."""
         if not ctx.resilient_parsing and not isinstance(self, Group):
             _check_empty(ctx, args)
+        typed = ctx.meta[TYPED] = list(args)
+        if any([word, ALL] in (args[at : at + 2] for at in range(len(args))) for word in ctx.help_option_names):
+            ctx.meta[ALL_OPTIONS] = True
         try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            from ingest.core.errors import meant  # for errors alone
+            return super().parse_args(ctx, self._spelled(ctx, args))
+        except click.UsageError as error:
+            if said := self._said_of(error, ctx, typed):
+                raise click.UsageError(said, error.ctx or ctx) from None
+            raise
 
-            known = [name for option in self._options(ctx) for name in option.opts]
-            said = meant(error.option_name, known) or "--help shows all"
-            if error.option_name == STORE and any(argument.name in OF_STORES for argument in self.get_params(ctx)):
-                said = f"give the store without it, as in {ctx.command_path} sqlite:x.db"
-            raise click.UsageError(f"there is no option {shown(error.option_name)}: {said}", error.ctx or ctx) from None
+    def _said_of(self, error: click.UsageError, ctx: click.Context, typed: Sequence[str]) -> str:
+        """Return a sentence on words that are wrong, with those that would be right; empty where click's own does."""
+        from shlex import quote  # for errors alone
+
+        from ingest.core.errors import meant
+
+        if isinstance(error, click.NoSuchOption):
+            said = (
+                meant(error.option_name, [name for option in self._options(ctx) for name in option.opts])
+                or "--help all shows all"
+            )
+            return f"there is no option {shown(error.option_name)}: {said}"
+        if isinstance(error, click.MissingParameter) and error.param is not None and not isinstance(self, Group):
+            lacks = [error.param.opts[0]] if isinstance(error.param, click.Option) else []
+            right = " ".join(map(quote, [*ctx.command_path.split(), *typed, *lacks, "NAME" if lacks else "PATH"]))
+            return f"{self.name} needs {' '.join([*lacks, error.param.make_metavar(ctx)])}, as in {right}"
+        if error.message.startswith(SURPLUS):
+            near = (
+                "; a store is named by --store, as in --store sqlite:x.db" if "store" in {one.name for one in self.params} else ""
+            )
+            return f"{ctx.command_path} takes no more words, here is {shown(error.message.partition('(')[2].rstrip(')'))}{near}"
+        return ""
+
+    def _first(self, options: Sequence[click.Option]) -> Sequence[click.Option]:
+        """Return the options that the first help shows, at most MOST_FIRST: of a long list without those that are used least."""
+        rare = [one for one in options if group_of(self.name or "", one.name or "") == READING or one.name in RARE.split()]
+        return options if len(options) <= MOST_FIRST else [one for one in options if one not in rare]
+
+    def _spelled(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Return the words of a call; a format as an option of its own (--json, --csv) is --format and its name."""
+        known = {name: option for option in self._options(ctx) for name in option.opts}
+        of_format = known[FORMAT].type if FORMAT in known else None
+        if not isinstance(of_format, click.Choice):
+            return args
+        last = args.index("--") if "--" in args else len(args)
+        short = {f"--{form}" for form in of_format.choices} - known.keys()
+        spelled = (([FORMAT, word[2:]] if word in short else [word]) for word in args[:last])
+        return [*(word for words in spelled for word in words), *args[last:]]
 
     def _options(self, ctx: click.Context) -> Sequence[click.Option]:
         return [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
@@ -116,12 +196,36 @@ class Group(Command, click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that is named first; UsageError names the one that is meant where there is none of this name."""
-        known = self.list_commands(ctx)
-        if args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
-            from ingest.core.errors import choices  # for errors alone
-
-            raise click.UsageError(f"there is no command {args[0]!r}: {choices(args[0], known, most=len(known))}", ctx)
+        if not (ctx.resilient_parsing or args[0].startswith("-") or self.get_command(ctx, args[0])):
+            raise click.UsageError(_no_command(ctx.command_path, args, self.named(ctx)), ctx)
         return super().resolve_command(ctx, args)
+
+    def named(self, ctx: click.Context) -> Mapping[str, str]:
+        """Return what may be meant by a word that is no command, as it is called."""
+        return {name: name for name in self.list_commands(ctx)}
+
+
+def _no_command(before: str, args: list[str], known: Mapping[str, str]) -> str:
+    """Return a sentence on a first word that is no command: with the command that is meant, where that is known."""
+    from shlex import quote  # for errors alone
+
+    from ingest.core.errors import ALIKE, likeness, suggestions
+    from ingest.query.origin import is_store
+
+    word, *others = args
+    (near, *_) = suggestions(word, known)
+    of_all = f"{before} --help lists all"
+    if "inspect" in known and (os.path.lexists(word) or is_store(word)):
+        path, shows = quote(word), "percentiles" if is_store(word) else "inspect"
+        return (
+            f"{word} is no command: {before} {shows} {path} shows what it holds, {before} report {path} writes a page; {of_all}"
+        )
+    if (meant := MEANT.get(word, word)) != word and meant.split()[0] in known:
+        near = meant
+    elif likeness(word, near) < ALIKE:
+        return f"there is no command {word!r}: {of_all}"
+    right = " ".join([before, known.get(near, near), *map(quote, others)])
+    return f"there is no command {word!r}: do you mean {right}? ({of_all})"
 
 
 def _check_empty(ctx: click.Context, args: list[str]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.cli.options import PATHS, Reading, command, option, read_options
+from ingest.cli.options import OUTPUT, PATHS, Reading, command, formats, option, read_options
 from ingest.cli.sources import check_files, split_sources
 from ingest.core.errors import InputError, counted, shown
 
@@ -30,7 +30,8 @@ class Options(Reading):
     asked: tuple[str, ...] = option(
         "--why", metavar="PATH", help="Show what each fact about this file, or the files of this folder, is based on."
     )
-    format: str = option("--format", choices=["table", "ndjson"])
+    format: str = formats("table", "ndjson")
+    output: str | None = OUTPUT
 
 
 @command(Options)

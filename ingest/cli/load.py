@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.cli.options import FORCE, MARKS, PATHS, Reading, command, option, pairs, parse_step, read_options
 from ingest.cli.output import Progress, say
-from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of, store_url
+from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of, paths_of
 from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, listed, plural
 from ingest.core.labels import LAYER
+from ingest.query.origin import store_url
 
 if TYPE_CHECKING:
     from ingest.load.load import LoadAccount
@@ -87,7 +88,7 @@ def load(options: Options) -> int:
     marks, runs = marks_of(options.marks), list[str]()
     accounts: dict[str, Any] = {}
     failed: list[tuple[str, TailboardError]] = []
-    for run, files in _loads(options.run, [Path(path) for path in options.paths], each=options.each):
+    for run, files in _loads(options.run, paths_of(options.paths), each=options.each):
         try:
             account, wrong = _loaded(files, replace(chosen, read=replace(chosen.read, run=run)), url, strict=options.strict)
             accounts[run] = account.as_dict()

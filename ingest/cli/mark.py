@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ingest.cli.completion import run_names
 from ingest.cli.options import STORE, CallOptions, argument, command, marks_for, option
 from ingest.cli.output import say
 from ingest.cli.sources import chosen, keep_marks, marks_of, opened_store
@@ -16,9 +17,9 @@ class Options(CallOptions):
     """What a call of mark says."""
 
     text: str | None = argument("[TEXT]")
-    run: str = option("--run", metavar="GLOB", help="Runs in which to note it.")
+    run: str = option("--run", metavar="GLOB", shell_complete=run_names, help="Runs in which to note it.")
     at: str | None = option(
-        "--at", metavar="T", help="Time: ISO 8601, epoch s or ms, +90s (after the start of the run), now-15m."
+        "--at", metavar="T", help="Time: 21:00:30, +90s (after the start of the run), ISO 8601, epoch s or ms, now-15m."
     )
     until: str | None = option("--end", metavar="T", help="Time of its end, in the same forms.")
     marks: tuple[Path, ...] = marks_for(

@@ -14,7 +14,8 @@ command. In which order --help shows options is said in `help.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import wraps
 from inspect import get_annotations
 from pathlib import Path
@@ -22,7 +23,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 
 import click
 
-from ingest.cli.help import Choice, Command, file_names, place_of
+from ingest.cli.completion import file_names, label_names, label_values, run_names
+from ingest.cli.help import INSTEAD, Choice, Command, place_of
 from ingest.core.errors import UsageError, as_text, choices
 from ingest.core.labels import ALTERNATIVE, LAYER
 from ingest.core.units import MOST_NS, UNITS_NS, parse_duration, parse_instant
@@ -43,6 +45,7 @@ class Declared:
 
     def __init__(self, kind: type[click.Option | click.Argument], names: tuple[str, ...], words: dict[str, Any]) -> None:
         self.kind, self.names, self.words = kind, names, words
+        self.printed = words.pop("printed", "")  # of --format: array where json is one of the objects of ndjson
 
     def parameter(self, name: str, annotation: str) -> click.Option | click.Argument:
         """Return what click reads for a field of this name and type."""
@@ -67,6 +70,16 @@ def option(*names: str, **words: Any) -> Any:
     `choices` are the words that it takes, the first by default unless the field may be None. Shells complete a metavar FILE.
     """
     return Declared(words.pop("cls", click.Option), names, words)
+
+
+def formats(*names: str, **words: Any) -> Any:
+    """Return the declaration of --format: in which of these forms a command prints, the first by default.
+
+    Beside ndjson there is json, one array of the same objects, unless the command has its own among `names`.
+    """
+    own = "json" in names
+    every = [form for name in names for form in (("json", name) if name == "ndjson" and not own else (name,))]
+    return option("--format", choices=every, printed="own" if own else "array", **words)
 
 
 def argument(metavar: str, **words: Any) -> Any:
@@ -103,9 +116,16 @@ def command(
     """
 
     def decorate(function: Callable[[Said], int | None]) -> click.Command:
+        form = next((own for own in kind.fields() if getattr(getattr(kind, own, None), "printed", "")), "")
+
         @wraps(function)
         def called(**given: Any) -> int | None:
-            return function(kind(**given))
+            if "sources" in given and given.get("store"):
+                given["sources"] = (*given["sources"], given["store"])
+            if not form:
+                return function(kind(**given))
+            with printed_as(given, form, array=getattr(kind, form).printed == "array", pages=getattr(kind, "pages", False)):
+                return function(kind(**given))
 
         make = group.command if group else lambda *about, **more: click.command(*about, cls=Command, **more)
         made: click.Command = make(name or function.__name__.strip("_"), **words)(called)
@@ -115,6 +135,47 @@ def command(
         return made
 
     return decorate
+
+
+ENDINGS = {
+    "txt": "table",
+    "md": "markdown",
+    "jsonl": "ndjson",
+    "xml": "junit",
+}  # of files, and formats; others are called as they are
+
+
+@contextmanager
+def printed_as(given: dict[str, Any], form: str, *, array: bool, pages: bool) -> Iterator[None]:
+    """Have what a command prints go to the file that -o names, in the format of its ending; an array of JSON be one.
+
+    `given` are the options of the call by their fields, of which `form` says the format: they become what the command is to do.
+    With `array` json is an array of what ndjson has; with `pages` a command writes files of other endings by itself.
+    """
+    from ingest.cli.output import as_array, written_to
+
+    context = click.get_current_context()
+    of_format = next(one for one in context.command.params if one.name == form)
+    known = list(of_format.type.choices)  # type: ignore[attr-defined]
+    output = given.get("output")
+    ending = (output or "").rpartition(".")[2].lower() if "." in (output or "") else ""
+    ending = ENDINGS.get(ending, ending)
+    target = None
+    if output and not (pages and ending not in known):
+        if context.get_parameter_source(form) is not click.core.ParameterSource.COMMANDLINE:
+            if ending in INSTEAD:
+                raise UsageError(f"-o {output}: {INSTEAD[ending]}; here are {', '.join(known)}")
+            given[form] = ending if ending in known else given[form]
+        target, given["output"] = output, None
+    if given[form] == "markdown":
+        from ingest.view.terminal.tables import IN_MARKDOWN
+
+        IN_MARKDOWN.set(True)
+        given[form] = "table"
+    array &= given[form] == "json"
+    given[form] = "ndjson" if array else given[form]
+    with written_to(target or "-"), as_array() if array else nullcontext():
+        yield
 
 
 def place(command_name: str, one: click.Parameter) -> tuple[bool, int]:
@@ -139,6 +200,7 @@ class FormatOption(click.Option):
 
 SOURCES = argument("[SOURCE]...", required=False, files=True)
 PATHS = argument("PATH...", files=True)
+OUTPUT = option("-o", "--output", metavar="FILE", help="Write to this file; its ending says the format: .csv, .json, .png ...")
 STEP = option(
     "--step",
     default="auto",
@@ -149,11 +211,16 @@ FORCE = option("--force", help="Allow a step finer than the interval of the logs
 BEGIN_OF_EACH = option(
     "--from",
     metavar="T",
-    help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of each run), now-15m, or steady.",
+    help="Start of the range: 21:00:30, +90s (after the start of each run), ISO 8601, epoch s or ms, now-15m, or steady.",
 )
 END = option("--to", metavar="T", help="End of the range, in the same forms.")
-WHERE = option("--where", metavar="K=GLOB", help="Only data whose label K matches GLOB; of several of one label any may match.")
-RUNS = option("--run", metavar="GLOB", help="Only runs whose name matches GLOB.")
+WHERE = option(
+    "--where",
+    metavar="K=GLOB",
+    shell_complete=label_values,
+    help="Only data whose label K matches GLOB; of several of one label any may match.",
+)
+RUNS = option("--run", metavar="GLOB", shell_complete=run_names, help="Only runs whose name matches GLOB.")
 STORE = option("--store", metavar="URL", help="Store to use [default: $TAILBOARD_STORE, else sqlite:tailboard.db].")
 PERCENTILES = "50,95,99,99.9"
 WANTED = option("-p", default=PERCENTILES, metavar="LIST", help="Percentiles, 0 to 100, such as 99 (not 0.99).")
@@ -168,11 +235,7 @@ EVERY = option(
     help="table: every row, in windows as fine as those of csv; without it about 20 windows, or 20 to 30 ranges of latency.",
 )
 TICKS = option("--ticks", type=click.IntRange(1, 1000), default=5, help="Rows for each halving of the distance to 100 % (hgrm).")
-MAP_FORMAT = option(
-    "--format",
-    choices=["table", "csv", "ndjson", "png", "svg"],
-    help="table: drawn on the terminal; png, svg: picture.",
-)
+MAP_FORMAT = formats("table", "csv", "ndjson", "png", "svg", help="table: drawn on the terminal; png, svg: picture.")
 
 
 def marks_for(purpose: str) -> Any:
@@ -254,10 +317,12 @@ class Asking(Reading):
     """A question to files or a store: which series of which runs, in which range, and how they are grouped."""
 
     sources: tuple[str, ...] = SOURCES
+    store: str | None = option("--store", metavar="URL", help="The same as a store among the sources.")
     runs: tuple[str, ...] = RUNS
     by: str = option(
         "--by",
         metavar="LABELS",
+        shell_complete=label_names,
         default="",
         help="One group for each value of these labels: host,op,job,kind,layer,outcome,run,volume,... or a setting.",
     )
@@ -265,7 +330,7 @@ class Asking(Reading):
     begin: str | None = option(
         "--from",
         metavar="T",
-        help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of the run), now-15m, or steady.",
+        help="Start of the range: 21:00:30, +90s (after the start of the run), ISO 8601, epoch s or ms, now-15m, or steady.",
     )
     end: str | None = END
     failures: str = option(
@@ -280,6 +345,7 @@ class Showing(CallOptions):
     """How an answer is written; a command declares those of these that it has as options."""
 
     format: str
+    output: str | None = OUTPUT
     unit: str = "ns"
     time_base: str | None = None
     every: bool = False
@@ -314,6 +380,8 @@ def globs(texts: tuple[str, ...], name_of_option: str) -> dict[str, str]:
     """Return the globs of repeated K=GLOB options: those of one label are alternatives. UsageError if one has no `=`."""
     found: dict[str, list[str]] = {}
     for text in dict.fromkeys(texts):
+        if text and "=" not in text:
+            raise UsageError(f"{name_of_option} takes LABEL=VALUE, as in {name_of_option} host={text}")
         for name, glob in pairs((text,), name_of_option).items():
             found.setdefault(name, []).append(glob)
     return {name: ALTERNATIVE.join(several) for name, several in found.items()}

@@ -15,10 +15,13 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Self
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Self
 
 from ingest.core.errors import InputError, shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 INPUT, OUTPUT, ERRORS = range(3)
 INTERRUPTED = 130  # the exit status after Ctrl-C
@@ -132,27 +135,94 @@ class Progress:
             self._bar.update(self._task, completed=done, total=total, **description)
 
 
-def write_whole(output: str, text: str | bytes) -> None:
-    """Write a file whole, or leave what was there before. InputError where it cannot be written."""
+@contextmanager
+def replacing(output: str) -> Iterator[Path]:
+    """Give the file to write in place of one, which is it once that is whole; without, what was there before stays."""
     import shutil
     from pathlib import Path  # --help does without both
 
-    content = text.encode() if isinstance(text, str) else text
     path = Path(os.path.realpath(output))  # a circle of links is an error of writing
+    # Not so a pipe, or a file in a folder that takes no other.
+    itself = (path.exists() and not path.is_file()) or not os.access(path.parent, os.W_OK)
+    unfinished = path if itself else path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        if (path.exists() and not path.is_file()) or not os.access(path.parent, os.W_OK):
-            path.write_bytes(content)  # a pipe, or a file in a folder that takes no other
-            return
-        unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            unfinished.write_bytes(content)
+        yield unfinished
+        if not itself:
             if path.exists():
                 shutil.copymode(path, unfinished)
             unfinished.replace(path)
-        finally:
+    finally:
+        if not itself:
             unfinished.unlink(missing_ok=True)
+
+
+def write_whole(output: str, text: str | bytes) -> None:
+    """Write a file whole, or leave what was there before. InputError where it cannot be written."""
+    try:
+        with replacing(output) as unfinished:
+            unfinished.write_bytes(text.encode() if isinstance(text, str) else text)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror or error}", output) from None
+
+
+@contextmanager
+def written_to(output: str) -> Iterator[None]:
+    """Have what is printed inside this written to a file, whole, or leave what was there before; `-` is standard output.
+
+    InputError where it cannot be written.
+    """
+    if output == "-":
+        yield
+        return
+    before = sys.stdout
+    with replacing(output) as unfinished:
+        try:
+            raw = _Output(unfinished, "wb")
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror or error}", output) from None
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", newline="")
+        try:
+            yield
+            sys.stdout.flush()
+            written = raw.tell()
+        finally:
+            with suppress(UnwritableError):
+                sys.stdout.close()
+            sys.stdout = before
+    from ingest.core.units import size  # NumPy, which --help does without
+
+    say(f"wrote {output} ({size(written)})")
+
+
+class _Array(io.TextIOBase):
+    """Lines of JSON objects, written on as one JSON array."""
+
+    def __init__(self, out: Any) -> None:
+        self._out, self._before, self._kept = out, "[\n", ""
+
+    def write(self, text: str) -> int:
+        """Take text, and write on the lines that are whole."""
+        *lines, self._kept = (self._kept + text).split("\n")
+        for line in lines:
+            self._out.write(self._before + line)
+            self._before = ",\n"
+        return len(text)
+
+    def end(self) -> None:
+        """Write the end of the array."""
+        self._out.write("[]\n" if self._before == "[\n" else "\n]\n")
+
+
+@contextmanager
+def as_array() -> Iterator[None]:
+    """Have the lines of JSON that are printed inside this written as one array."""
+    before = sys.stdout
+    sys.stdout = array = _Array(before)
+    try:
+        yield
+        array.end()
+    finally:
+        sys.stdout = before
 
 
 def write_page(html: str, output: str) -> None:

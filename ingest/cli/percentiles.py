@@ -64,9 +64,8 @@ class Options(shared.Asking, shared.Showing):
     marks: tuple[Path, ...] = shared.MARKS
     time_base: str | None = shared.TIME_BASE
     unit: str = shared.UNIT
-    format: str = shared.option(
-        "--format",
-        choices=["table", "csv", "ndjson", "fiologparser", "png", "svg"],
+    format: str = shared.formats(
+        *("table", "csv", "ndjson", "markdown", "fiologparser", "png", "svg"),
         help="fiologparser: the format of fio's fiologparser_hist.py; png, svg: picture.",
     )
     every: bool = shared.EVERY

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ingest.cli.help import Group
-from ingest.cli.options import STORE, CallOptions, argument, command, option
+from ingest.cli.mark import mark
+from ingest.cli.options import OUTPUT, STORE, CallOptions, argument, command, formats, option
 from ingest.cli.output import say
 from ingest.cli.sources import chosen, letters_named, opened_store
 from ingest.core.errors import StoreError, TailboardError, UsageError, counted, listed
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group)
 def runs() -> None:
-    """List, show, verify, delete and coarsen the runs of a store.
+    """List, show, verify, delete, coarsen and mark the runs of a store.
 
     \b
     Examples:
@@ -35,15 +36,19 @@ def runs() -> None:
       tailboard runs delete 'nightly-4*' --yes
       tailboard runs delete --older-than 400d --yes
       tailboard runs coarsen 'nightly-*' --step 1m --older-than 30d
+      tailboard runs mark --run nightly-42 --at +33s "osd.3 down"
     """
+
+
+runs.add_command(mark)
 
 
 class Listing(CallOptions):
     """What a call of runs list says."""
 
     store: str | None = STORE
-    form: str = option("--format", choices=["table", "ndjson"])
-    as_json: bool = option("--json", help="Print one JSON array; --format ndjson prints an object a line.")
+    form: str = formats("table", "ndjson")
+    output: str | None = OUTPUT
 
 
 @command(Listing, "list", group=runs)
@@ -87,9 +92,6 @@ def list_(options: Listing) -> None:
     with opened_store(options.store) as store:
         catalogue = store.catalogue()
     rows = [row_of(record) for record in catalogue.records]
-    if options.as_json:
-        print(json.dumps(rows, indent=2))
-        return
     if options.form == "ndjson":
         sys.stdout.writelines(json.dumps(row) + "\n" for row in rows)
         return

@@ -26,11 +26,11 @@ SHORTEST_NS, LONGEST_NS = 500_000_000, 3600 * 1_000_000_000
 class Options(Asking):
     """What a call of serve says."""
 
-    host: str | None = None  # --host is the address of the page
     port: int = option("--port", type=click.IntRange(0, 65535), default=8350, help="Port; 0 for any free one.")
     address: str = option(
-        "--host",
+        "--listen",
         default="127.0.0.1",
+        metavar="ADDRESS",
         help="Address to listen on; any address other than this computer's own lets others read the page.",
     )
     refresh: str = option("--refresh", default="10s", metavar="D", help="How often an open page asks for new data.")
@@ -67,7 +67,7 @@ def serve(options: Options) -> int:
     try:
         from ingest.live.serve.server import is_local, listening, names_of, served
     except ImportError:
-        raise UsageError("serve needs waitress: pip install 'tailboard[serve]'") from None
+        raise UsageError("serve needs waitress: pip install waitress") from None
 
     refresh = parse_duration(options.refresh)
     if not SHORTEST_NS <= refresh <= LONGEST_NS:
@@ -75,6 +75,8 @@ def serve(options: Options) -> int:
     stores, paths = split_sources(options.sources)
     marks = tuple(marks_of(options.marks))
     runtime()  # says what is missing
+    if options.host and (options.host == "localhost" or options.host.replace(".", "").isdecimal()):
+        raise UsageError(f"--host names the host of the logs; the address to listen on is --listen {options.host}")
     host, question = options.address, asked(options, parse_step(options.step))
     with freed_memory_given_back(), _store_of(stores, paths, options, question) as url:
         subject = Subject(url, question, refresh, parse_duration(options.sla) if options.sla else 0, marks)

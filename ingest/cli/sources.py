@@ -14,7 +14,7 @@ from ingest.cli.options import Asking, read_options
 from ingest.cli.output import Progress, say
 from ingest.core.errors import InputError, UsageError, choices
 from ingest.core.labels import run_matches
-from ingest.query.origin import KNOWN_RUNS, Origin, is_store
+from ingest.query.origin import KNOWN_RUNS, Origin, is_store, store_at, store_url
 
 if TYPE_CHECKING:
     from ingest.core.marks import Mark
@@ -23,24 +23,41 @@ if TYPE_CHECKING:
 
 LARGEST_INPUT, AT_ONCE = 16 << 30, 1 << 18  # bytes of standard input
 ELSEWHERE = "write it into a file and name that"
-DEFAULT_STORE = "sqlite:tailboard.db"
 
 
-def store_url(named: str | None) -> str:
-    """Return the URL that --store names, else that of the default store."""
-    return named or os.environ.get("TAILBOARD_STORE") or DEFAULT_STORE
+def _is_number(word: str) -> bool:
+    """Return whether a word is a number that no file is called."""
+    return word.replace(".", "", 1).isdecimal() and not os.path.lexists(word)
+
+
+def paths_of(words: Iterable[str]) -> list[Path]:
+    """Return the files and folders that words name; of a pattern that no shell has replaced, those that it matches."""
+    from glob import glob, has_magic
+
+    paths: list[Path] = []
+    for word in words:
+        if has_magic(word) and not os.path.lexists(word):
+            matching = sorted(glob(word))  # noqa: PTH207  # patterns may be absolute
+            if not matching:
+                raise InputError("no file or folder matches", word)
+            paths += map(Path, matching)
+        else:
+            paths.append(Path(word))
+    return paths
 
 
 def split_sources(sources: tuple[str, ...]) -> tuple[list[str], list[Path]]:
     """Return the stores and the paths among the sources of a call; without any, the default store."""
     stores, paths = [], []
     for source in sources or (store_url(None),):
-        if is_store(source):
-            stores.append(source)
+        if url := store_at(source):
+            stores.append(url)
         elif source == "-":
             paths.append(_standard_input())
+        elif _is_number(source):
+            raise UsageError(f"{source}: no such file or folder; a list is one word, as in -p 50,{source}")
         else:
-            paths.append(Path(source))
+            paths += paths_of((source,))
     if stores and paths:
         raise UsageError("ask a store or files, not both at once")
     if len(stores) > 1:

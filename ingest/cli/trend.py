@@ -11,6 +11,7 @@ import click
 
 from ingest.cli import by_run
 from ingest.cli.answers import PICTURES, write_picture
+from ingest.cli.completion import run_names
 from ingest.cli.options import Showing, command, option
 from ingest.cli.output import say, verdict_stands, write_page
 from ingest.core.errors import UsageError, choices, listed
@@ -35,7 +36,9 @@ WINDOWS = 100  # of each run, for the bounds of its percentiles: half of what co
 class Options(by_run.EachRun):
     """What a call of trend says."""
 
-    runs: tuple[str, ...] = option("--run", metavar="GLOB", help="Only runs whose name matches GLOB [default: all].")
+    runs: tuple[str, ...] = option(
+        "--run", metavar="GLOB", shell_complete=run_names, help="Only runs whose name matches GLOB [default: all]."
+    )
     wanted: str = option("-p", default="99", metavar="LIST", help="Percentiles, 0 to 100, such as 99 (not 0.99).")
     throughput: bool = option("--throughput", help="Also completions a second of each run; here a fall is a regression.")
     above: str = option(

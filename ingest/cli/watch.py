@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from ingest.cli.load import Loading, load_options, print_account
 from ingest.cli.options import PERCENTILES, command, option, share
 from ingest.cli.output import INTERRUPTED, say
-from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of, store_url
+from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of, paths_of
 from ingest.core.errors import DeliveryError, InputError, RefusedError, StoreError, UsageError, counted, plural
 from ingest.core.units import parse_duration
+from ingest.query.origin import store_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -88,7 +89,7 @@ def watch(options: Options) -> int:
     from ingest.store import open_store
 
     check_files(options.paths, "watch")
-    paths = [Path(path) for path in options.paths]
+    paths = paths_of(options.paths)
     for path in paths:
         check_is_file(path)
     chosen, pace = load_options(options, "a watch"), parse_duration(options.interval) / 1e9

@@ -73,7 +73,7 @@ def parse_percentiles(text: str) -> tuple[Percentile, ...]:
     """Return the percentiles of a comma-separated list such as `50,99,99.9`; UsageError if one is not in 0 to 100.
 
     Who writes 0.99 nearly always means the 99th percentile, as a share: a number between 0 and 1 is refused (ShareError) unless a
-    percent sign says that it is none (`0.99%` is p0.99; up to 1 alone).
+    percent sign says that it is none (`0.99%` is p0.99).
     """
     percentiles = []
     for word in one_of(str, text, "parse_percentiles", "a text such as '50,99,99.9'").split(","):
@@ -83,7 +83,7 @@ def parse_percentiles(text: str) -> tuple[Percentile, ...]:
             number = Decimal(plain)
         except InvalidOperation:
             number = Decimal("nan")
-        if not number.is_finite() or not 0 <= number <= (1 if low else 100) or -int(number.as_tuple().exponent) > 12:
+        if not number.is_finite() or not 0 <= number <= 100 or -int(number.as_tuple().exponent) > 12:
             raise UsageError(f"{word.strip()!r} is not a percentile: give numbers from 0 to 100, as in 50,99,99.9")
         if 0 < number < 1 and not low:
             meant = f"{(100 * number).normalize():f}"

@@ -29,8 +29,20 @@ UNITS_NS = {
     "h": 3600 * 1_000_000_000,
     "d": 86_400 * 1_000_000_000,
 }
-DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min|m|h|d)\s*$")
-START = r"\+0(\.0*)?\s*(ns|us|µs|ms|s|min|m|h|d)"
+OTHER_NAMES = {  # of units, as people type them; the micro sign and the Greek letter are two characters
+    "ns": "nsec nsecs nanosecond nanoseconds",
+    "us": "\u00b5s \u03bcs usec usecs \u00b5sec \u03bcsec microsecond microseconds",
+    "ms": "msec msecs millisecond milliseconds",
+    "s": "sec secs second seconds",
+    "min": "mins minute minutes",
+    "h": "hr hrs hour hours",
+    "d": "day days",
+}
+UNIT_OF = {unit: unit for unit in UNITS_NS} | {name: unit for unit, names in OTHER_NAMES.items() for name in names.split()}
+DURATION = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z\u00b5\u03bc]+)\s*$")
+CLOCK = re.compile(r"^([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9](?:\.[0-9]{1,9})?))?Z?$")
+DASHED = re.compile(r"^\s*([+0-9][^-]*?)\s*-\s*([+0-9][^-]*?)\s*$")
+EARLY = 10**8  # as epoch seconds 1973: nobody means that
 EPOCH_MS_FROM = 10**11
 MOST_NS = 1 << 62  # every instant is nearer to 1970, so that sums of two and the arithmetic of windows fit int64
 AGES = "1824 to 2115"
@@ -43,13 +55,21 @@ class FarTimeError(UsageError):
 
 def parse_duration(text: str) -> int:
     """Return a duration in ns; UsageError unless it is a number with a unit and at least one ns."""
-    match = DURATION.match(text) if isinstance(text, str) else None
-    if not match:
-        raise UsageError(f"{text!r} is not a duration: give a number with ns, us, ms, s, m, h or d, as in 10s")
-    duration = int(Decimal(match[1]) * UNITS_NS[match[2].replace("µ", "u")])
+    duration = _length(text)
+    if duration is None:
+        plain = text.strip() if isinstance(text, str) else ""
+        meant = f"{plain}s is {plain} seconds" if re.fullmatch(r"[0-9.]+", plain) else "as in 10s"
+        raise UsageError(f"{text!r} is not a duration: give a number with ns, us, ms, s, m, h or d, {meant}")
     if not 0 < duration < 2**62:
         raise UsageError(f"{text!r} is not a duration that can be used here")
     return duration
+
+
+def _length(text: str) -> int | None:
+    """Return a length of time in ns, 0 too; None for what is no number with a unit."""
+    match = DURATION.match(text) if isinstance(text, str) else None
+    unit = UNIT_OF.get(match[2]) if match else None
+    return int(Decimal(match[1]) * UNITS_NS[unit]) if match and unit else None
 
 
 def format_duration(duration_ns: int) -> str:
@@ -60,15 +80,30 @@ def format_duration(duration_ns: int) -> str:
     return f"{duration_ns}ns"
 
 
+def split_range(text: str) -> tuple[str, str] | None:
+    """Return both ends of a range `A..B` or `A-B` as they are typed, an open one empty; None for what is none."""
+    if dashed := None if ".." in text else DASHED.match(text):
+        return dashed[1], dashed[2]
+    first, dots, last = text.partition("..")
+    return (first.strip(), last.strip()) if dots and ".." not in last and "," not in last else None
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Instant(Value):
-    """A point in time: ns since 1970, or since the start of the run where `relative`."""
+    """A point in time: ns since 1970, or since the start of the run where `relative`, or since midnight (UTC) where `of_day`."""
 
     ns: int
     relative: bool = False
+    of_day: bool = False
 
     def epoch_ns(self, run_start_ns: int) -> int:
-        """Return the epoch ns for a run that began at `run_start_ns`; what lies past all instants is the last one."""
+        """Return the epoch ns for a run that began at `run_start_ns`; what lies past all instants is the last one.
+
+        A time of day is the first one from an hour before that start on.
+        """
+        if self.of_day:
+            earliest = run_start_ns - UNITS_NS["h"]
+            return earliest + (self.ns - earliest) % UNITS_NS["d"]
         return min(self.ns + run_start_ns, MOST_NS - 1) if self.relative else self.ns
 
 
@@ -91,9 +126,9 @@ def iso_ns(text: str) -> int | None:
 
 
 def parse_instant(text: str) -> Instant:
-    """Return the instant of ISO 8601 text, epoch seconds or ms, `+90s` (from the run's start) or `now-15m`.
+    """Return the instant of ISO 8601 text, epoch seconds or ms, `+90s` or `90s` (from the run's start), `21:00:30` or `now-15m`.
 
-    ISO text without a zone is UTC. UsageError if it is none of these, FarTimeError if it is not in the years 1824 to 2115.
+    Text without a zone is UTC. UsageError if it is none of these, FarTimeError if it is not in the years 1824 to 2115.
     """
     instant = _instant(text)
     if not is_instant(instant.ns):
@@ -103,18 +138,28 @@ def parse_instant(text: str) -> Instant:
 
 def _instant(text: str) -> Instant:
     word = text.strip() if isinstance(text, str) else ""
+    since = _length(word.removeprefix("+"))
+    if since is not None:
+        return Instant(since, relative=True)
     if word.startswith("+"):
-        return Instant(0 if re.fullmatch(START, word) else parse_duration(word[1:]), relative=True)
+        return Instant(parse_duration(word[1:]), relative=True)  # says what is wrong with it
+    if clock := CLOCK.match(word):
+        minutes = 60 * int(clock[1]) + int(clock[2])
+        return Instant(minutes * UNITS_NS["min"] + int(Decimal(clock[3] or "0") * UNITS_NS["s"]), of_day=True)
     if word == "now":
         return Instant(time.time_ns())
     if word.startswith("now-"):
         return Instant(time.time_ns() - parse_duration(word[4:]))
     if re.fullmatch(r"\d+(\.\d+)?", word):
         number = Decimal(word)
+        if number < EARLY:
+            raise UsageError(f"{text!r} has no unit: +{word}s is {word} seconds after the start of the run")
         return Instant(int(number * (UNITS_NS["ms"] if number >= EPOCH_MS_FROM else UNITS_NS["s"])))
     stamp_ns = iso_ns(word)
     if stamp_ns is None:
-        raise UsageError(f"{text!r} is not a time: give ISO 8601, epoch seconds or ms, +90s (from the run's start) or now-15m")
+        raise UsageError(
+            f"{text!r} is not a time: give 21:00:30, ISO 8601, epoch seconds or ms, +90s (from the run's start) or now-15m"
+        )
     return Instant(stamp_ns)
 
 

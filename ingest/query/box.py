@@ -24,7 +24,7 @@ from ingest.core.intervals import Int, Intervals, row_sums
 from ingest.core.labels import FAILED, IN_FLIGHT, LABELS, LAG, OK, OUTCOME, Group, outcome_of
 from ingest.core.layout import Layout, Mixed, common_layout, shared_edges
 from ingest.core.quantiles import parse_percentiles, percentile_values
-from ingest.core.units import Instant, parse_duration, parse_instant
+from ingest.core.units import Instant, parse_duration, parse_instant, split_range
 from ingest.query.batch_means import Lift, Side, lifts, windows_with
 from ingest.query.compare import UNLIKE_EVENTS
 from ingest.query.coverage import cut_at
@@ -86,25 +86,28 @@ class Explained:
 def parse_box(text: str) -> Box:
     """Return the box of `FROM..TO,LOW..HIGH`; UsageError unless it is one."""
     times, comma, latencies = text.partition(",")
-    begin, end = _ends(times)
-    low, high = _ends(latencies) if comma else ("", "")
+    ends = split_range(times), split_range(latencies) if comma else ("", "")
+    for part, range_of_it in zip((times, latencies), ends, strict=True):
+        if range_of_it is None:
+            one = part.strip()
+            single = one and "," not in one and ".." not in one
+            raise UsageError(f"{FORM}, not {part!r}" + (f": {one}.. is from there on, ..{one} up to there" if single else ""))
+    (begin, end), (low, high) = ends  # type: ignore[misc]
     box = Box(
         parse_instant(begin) if begin else None,
         parse_instant(end) if end else None,
         parse_duration(low) if low.strip("0") else 0,
         parse_duration(high) if high else None,
     )
-    both = box.begin is not None and box.end is not None and box.begin.relative == box.end.relative
+    both = (
+        box.begin is not None
+        and box.end is not None
+        and box.begin.relative == box.end.relative
+        and not (box.begin.of_day or box.end.of_day)
+    )
     if (both and box.begin.ns >= box.end.ns) or (box.high_ns is not None and box.low_ns >= box.high_ns):  # type: ignore[union-attr]
         raise UsageError(f"--box {text}: it ends before it begins")
     return box
-
-
-def _ends(text: str) -> tuple[str, str]:
-    first, dots, last = text.partition("..")
-    if not dots or ".." in last or "," in last:
-        raise UsageError(f"{FORM}, not {text!r}")
-    return first.strip(), last.strip()
 
 
 def explained(origin: Origin, question: Question, box: Box) -> Explained:

@@ -11,6 +11,7 @@ A new kind of store implements `Origin` and has one line in `KINDS`. What it off
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, Self, TypeVar
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+DEFAULT_STORE = "sqlite:tailboard.db"
+DATABASES = (".db", ".sqlite", ".sqlite3")  # endings of files that are stores
+
 KINDS = {  # how the URLs of a kind of store begin, and what opens one: it is called with the URL, and `write`
     "sqlite:": "ingest.store.sqlite.store.open_url",
     "http://": "ingest.store.elastic.store.ElasticStore",
@@ -52,6 +56,19 @@ def named(home: str) -> Any:
 def is_store(text: str) -> bool:
     """Return whether a text is the URL of a store, as sqlite:PATH, http(s)://HOST:PORT or cloud:ID."""
     return text.startswith(tuple(KINDS))
+
+
+def store_url(named: str | None) -> str:
+    """Return the URL that --store names, else that of the default store; a file of a database is one of SQLite."""
+    word = named or os.environ.get("TAILBOARD_STORE") or DEFAULT_STORE
+    return store_at(word) or word
+
+
+def store_at(word: str) -> str:
+    """Return the URL of the store that a word names, as URL or as a file; empty for any other word."""
+    if is_store(word):
+        return word
+    return f"sqlite:{word}" if word.endswith(DATABASES) else ""
 
 
 class Run(Protocol):

@@ -39,7 +39,7 @@ from ingest.core.labels import (
     succeeded_kind,
 )
 from ingest.core.layout import Layout, common_layout
-from ingest.core.units import Instant, figure, format_duration, parse_duration, parse_instant
+from ingest.core.units import UNITS_NS, Instant, figure, format_duration, parse_duration, parse_instant, utc
 from ingest.core.values import Value, at_least, several
 from ingest.query.coverage import Lack, caveats_of, left_out, of_kinds, taken_of
 from ingest.query.origin import Origin
@@ -361,8 +361,14 @@ def literal(text: str) -> str:
 
 
 def edges_of(begin: Instant | None, end: Instant | None, run_start_ns: int) -> Bounds:
-    """Return both edges of a range in epoch ns, for a run that began then; None for no bound."""
-    return None if begin is None else begin.epoch_ns(run_start_ns), None if end is None else end.epoch_ns(run_start_ns)
+    """Return both edges of a range in epoch ns, for a run that began then; None for no bound.
+
+    A time of day at its end is the first one behind its beginning.
+    """
+    first, last = (None if edge is None else edge.epoch_ns(run_start_ns) for edge in (begin, end))
+    if first is not None and last is not None and end is not None and end.of_day and last <= first:
+        last += ((first - last) // UNITS_NS["d"] + 1) * UNITS_NS["d"]
+    return first, last
 
 
 def range_in(question: Question, run: str, run_start_ns: int, step_ns: int) -> Bounds:
@@ -396,12 +402,20 @@ def steady_words(question: Question, run: str, run_start_ns: int, end_ns: int | 
     return f"{run}: {STEADY} is {reach}; its warm-up is left out"
 
 
+CALLED = {  # labels by what others call them
+    **dict.fromkeys(("client", "node", "server", "machine", "hostname", "hosts"), "host"),
+    **dict.fromkeys(("operation", "rw", "ops"), "op"),
+    **dict.fromkeys(("disk", "device", "image"), "volume"),
+    "thread": "job",
+}
+
+
 def check_labels(question: Question, run_labels: RunLabels) -> None:
     """Raise UsageError for a label that no series and no run has."""
     known = {*ASKABLE, *(name for labels in run_labels.values() for name in labels)}
     for name in (*question.by, *question.where):
         if name not in known:
-            raise UsageError(f"no label {name!r} here: {choices(name, sorted(known), most=len(known))}")
+            raise UsageError(f"no label {name!r} here: {choices(CALLED.get(name, name), sorted(known), most=len(known))}")
 
 
 def finish(
@@ -728,7 +742,21 @@ def explained(error: NothingMatchesError, origins: Iterable[Origin]) -> InputErr
             there = choices(first, named) if named else f"nothing here has a {name}"
             lost = dict.fromkeys(str(lack.caveat) for lack in error.missing if name in lack.entry.labels)
             return InputError("; ".join((f"no {name} matches {glob.replace(ALTERNATIVE, ' or ')}: {there}", *lost)))
+    if question.in_part and (held := _held(asked, replace(question, begin=None, end=None, by=("run",), step=ALL))):
+        return InputError(f"{error}; {held}")
     return error
+
+
+def _held(origins: Sequence[Origin], question: Question) -> str:
+    """Return from when to when there are data of a question; empty where there are none."""
+    for origin in origins:
+        with suppress(TailboardError):  # it is asked for the sentence of another error
+            answer = origin.answer(question)
+            filled = [part for part in answer.parts if len(part)]
+            first, last = min(int(part.start_ns.min()) for part in filled), max(int(part.end_ns.max()) for part in filled)
+            clock = "" if answer.relative else f" ({utc(first)} to {utc(last)})"
+            return f"there are data from {since(first - answer.start_of)} to {since(last - answer.start_of)}{clock}"
+    return ""
 
 
 def _values(origins: Sequence[Origin], question: Question, name: str) -> Collection[str]:

@@ -145,7 +145,7 @@ def _zstandard(path: Path) -> BinaryIO:
     try:
         import pyarrow as pa
     except ImportError:
-        raise InputError("reading .zst needs pyarrow, which is not installed: pip install 'tailboard[raw]'", path) from None
+        raise InputError("reading .zst needs pyarrow, which is not installed: pip install pyarrow", path) from None
     return cast("BinaryIO", _Zstandard(pa.CompressedInputStream(path.open("rb"), "zstd")))
 
 

@@ -214,7 +214,7 @@ def open_store(url: str, *, write: bool = False) -> Store:
         if isinstance(url, str) and url.startswith(prefix):
             store: Store = named(home)(url, write=write)
             return store
-    raise UsageError(f"{url!r} is not a store: give sqlite:PATH or http://HOST:9200")
+    raise UsageError(f"{url!r} is not a store: a file of one is named sqlite:{url}, a server http://HOST:9200")
 
 
 def live_store(store: Store) -> LiveStore:

@@ -270,7 +270,7 @@ def drawn(spec: dict[str, Any], form: str, scale: float = SCALE) -> bytes:
     try:
         import vl_convert
     except ImportError:
-        raise UsageError("pictures need vl-convert-python: pip install 'tailboard[report]'") from None
+        raise UsageError("pictures need vl-convert-python: pip install vl-convert-python") from None
     if form == "svg":
         text: str = vl_convert.vega_to_svg(spec)
         return text.encode()

@@ -12,8 +12,9 @@ from pathlib import Path
 import click
 import pytest
 
-from ingest.cli import COMMANDS, SUMMARIES, tailboard
-from ingest.cli.help import GROUPS, REST, Choice, Command, Group, group_of
+from ingest.cli import COMMANDS, SUMMARIES, command_of, tailboard
+from ingest.cli.help import ALL_OPTIONS, GROUPS, MOST_FIRST, REST, Choice, Command, Group, group_of
+from tests.commands import ROOT
 from tests.commands import tailboard as called
 
 ORDER = [*GROUPS, REST]
@@ -21,15 +22,19 @@ MOST_TOGETHER = 18  # options of one group: more are a list again that nobody re
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
-    """Yield every command and every command of a command by its name."""
-    waiting: list[tuple[str, click.Command]] = [("", tailboard)]
+    """Yield every command and every command of a command by what it is called."""
+    waiting: list[tuple[str, click.Command]] = [
+        ("", tailboard),
+        *((called, command_of(name)) for name, called in COMMANDS.items()),
+    ]
     for name, command in waiting:
         yield name, command
         if isinstance(command, click.Group):
             for inner in command.list_commands(click.Context(command)):
                 known = command.get_command(click.Context(command), inner)
                 assert known is not None
-                waiting.append((f"{name} {inner}".strip(), known))
+                if (called := f"{name} {inner}".strip()) not in dict(waiting):
+                    waiting.append((called, known))
 
 
 ALL = dict(commands())
@@ -39,7 +44,10 @@ ALL = dict(commands())
 def test_d15_options_are_grouped_in_one_order(name: str) -> None:
     command = ALL[name]
     assert isinstance(command, Command | Group), "use cls=Command of cli/help.py"
-    text = command.get_help(click.Context(command, info_name=name, help_option_names=["-h", "--help"]))
+    context = click.Context(command, info_name=name, help_option_names=["-h", "--help"])
+    first = command.get_help(context)
+    context.meta[ALL_OPTIONS] = True
+    text = command.get_help(context)
     titles = [title for title in re.findall(r"^(\S[^:\n]*):$", text, re.MULTILINE) if title not in {"Commands", *SUMMARIES}]
     assert "Options" not in titles
     assert titles == [title for title in ORDER if title in titles]
@@ -48,6 +56,8 @@ def test_d15_options_are_grouped_in_one_order(name: str) -> None:
             assert option.opts[0] in text
             assert name == "" or group_of(command.name or "", option.name or "") != REST, f"{option.name} is in no group"
             assert type(option.type) is not click.Choice, f"{option.name}: Choice of cli/help.py says what is meant"
+    assert len(command._first(command._options(context))) <= MOST_FIRST
+    assert ("--help all" in first) == (len(first) < len(text))
 
 
 def test_d15_every_name_of_a_group_is_an_option_and_no_group_is_long() -> None:
@@ -88,9 +98,17 @@ def completed(words: str, place: int, folder: Path) -> list[str]:
         ("tailboard percentiles --for", 2, ["--force", "--format"]),
         ("tailboard percentiles --format c", 3, ["csv"]),
         ("tailboard runs l", 2, ["list"]),
+        ("tailboard show heat", 2, ["heatmap"]),
+        ("tailboard percentiles a.db --run n", 4, ["nightly"]),
+        ("tailboard percentiles --store sqlite:a.db --by op,ki", 5, ["op,kind"]),
+        ("tailboard explain a.db --where o", 4, ["op=", "outcome="]),
+        ("tailboard compare a.db --where op=r", 4, ["op=read"]),
+        ("tailboard percentiles b.db --run n", 4, [""]),
     ],
 )
 def test_d15_bash_completes(words: str, place: int, offered: list[str], tmp_path: Path) -> None:
+    if ".db" in words:
+        assert called("load", ROOT / "tests/data/fio/randrw", "--run", "nightly", "--store", "a.db", cwd=tmp_path).returncode == 0
     assert completed(words, place, tmp_path) == offered
 
 
@@ -101,7 +119,9 @@ def test_d15_the_script_of_a_shell_is_printed(shell: str) -> None:
     assert f"_TAILBOARD_COMPLETE={shell}_complete" in done.stdout
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("runs", "mark", "setup", "demo", "wrap-fio")])
+@pytest.mark.parametrize(
+    "name", [COMMANDS[name] for name in COMMANDS if name not in ("runs", "mark", "setup", "demo", "wrap-fio")]
+)
 def test_d15_what_reads_files_completes_their_names(name: str, tmp_path: Path) -> None:
     command = ALL[name]
     (first, *_) = [one for one in command.params if isinstance(one, click.Argument)]

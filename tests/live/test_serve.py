@@ -727,7 +727,7 @@ def test_without_waitress_it_says_what_to_install(store, capsys, monkeypatch):
     for name in ("server", "connections"):
         monkeypatch.delitem(sys.modules, f"ingest.live.serve.{name}", raising=False)
     assert command(["serve", store]) == 2
-    assert capsys.readouterr().err == "tailboard: serve needs waitress: pip install 'tailboard[serve]'\n"
+    assert capsys.readouterr().err == "tailboard: serve needs waitress: pip install waitress\n"
 
 
 @pytest.mark.slow

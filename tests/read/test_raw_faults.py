@@ -163,7 +163,7 @@ main()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 3 and "Traceback" not in done.stderr
-    assert "needs pyarrow, which is not installed: pip install 'tailboard[raw]'" in done.stderr
+    assert "needs pyarrow, which is not installed: pip install pyarrow" in done.stderr
 
 
 # Random damage ----------------------------------------------------------------------------------------------

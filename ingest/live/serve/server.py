@@ -168,7 +168,7 @@ def _as_sentence(error: OSError, host: str, port: int) -> Exception:
         return StoreError(f"port {port} of {host} is in use: give another with --port, or --port 0 for any")
     if error.errno == errno.EACCES:
         return StoreError(f"no permission to use port {port} of {host}: choose one above 1023 with --port")
-    return UsageError(f"--host {host} is no address of this computer ({error.strerror or error})")
+    return UsageError(f"--listen {host} is no address of this computer ({error.strerror or error})")
 
 
 def is_local(host: str) -> bool:

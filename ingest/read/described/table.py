@@ -83,7 +83,7 @@ def marked(data: NDArray[np.uint8], width: int, blanks: int | None) -> NDArray[n
 
 
 MOST_TRIES = 4096
-MISSING = "needs pyarrow, which is not installed: pip install 'tailboard[raw]'"
+MISSING = "needs pyarrow, which is not installed: pip install pyarrow"
 TOO_LONG = "a line of more than 1 MiB"
 LOOKED_AT = 200  # lines by which it is decided how many columns a table without a head has
 WHICH = ": if a name contains blanks, name its column (blanks:)"

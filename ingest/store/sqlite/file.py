@@ -350,7 +350,7 @@ def _check_file(path: Path, url: str) -> None:
 
 def _for_reading(path: Path, url: str) -> sqlite3.Connection:
     if not os.path.exists(path):  # noqa: PTH110  # below a closed folder there is none for us
-        raise StoreError(f"there is no store at {url}: load something first, or name another (tailboard load --help)")
+        raise StoreError(f"there is no store at {url}: name files, or load some first (tailboard load PATH --run NAME)")
     quoted = str(path.resolve()).replace("?", "%3f").replace("#", "%23")
     try:
         return _readable(f"file:{quoted}?mode=ro")

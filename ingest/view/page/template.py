@@ -61,7 +61,7 @@ def runtime() -> str:
     try:
         import vl_convert
     except ImportError:
-        raise UsageError("a page needs vl-convert-python: pip install 'tailboard[report]'") from None
+        raise UsageError("a page needs vl-convert-python: pip install vl-convert-python") from None
     path = _place(f"vega-{version('vl-convert-python')}-{hashlib.sha256(SNIPPET.encode()).hexdigest()[:8]}.js")
     kept = _kept(path) if path else ""
     bundle: str = kept or vl_convert.javascript_bundle(SNIPPET)

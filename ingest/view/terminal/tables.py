@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
+from rich import box
 from rich.console import Console, JustifyMethod, OverflowMethod
 from rich.markup import escape as unmarked
 from rich.table import Table as RichTable
@@ -30,7 +31,7 @@ def escape(text: object) -> str:
     return unmarked(shown(text))
 
 
-WIDE = 160
+WIDE, WIDEST = 160, 10_000
 MOST_ROWS = 60
 RUNS_NAMED = 3  # a line's worth
 A_DAY = 86_400
@@ -59,7 +60,7 @@ def empty_table(
     titles: Iterable[str], left: Collection[str], folding: Collection[str] = (), overflow: OverflowMethod = "ellipsis"
 ) -> RichTable:
     """Return a table for a terminal without rows: columns of the titles, `left` aligned left, `folding` on several lines."""
-    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for title in titles:
         left_or_right: JustifyMethod = "left" if title in left else "right"
         shown.add_column(escape(title), justify=left_or_right, overflow=overflow, no_wrap=title not in folding)
@@ -184,8 +185,34 @@ def heading(answer: Answer, what: str, bound: Precision | None) -> list[str]:
     return [head, *(f"note: {text}" for text in answer.warnings)]
 
 
+class MarkdownConsole(Console):
+    """Writes what people read at a terminal as Markdown: a paragraph for each line, tables as those of GitHub."""
+
+    def print(self, *things: Any, style: Any = None, **_: Any) -> None:
+        """Write a table, or a line; bold ones stay so."""
+        for thing in things:
+            if isinstance(thing, RichTable):
+                table = RichTable(*(str(column.header) for column in thing.columns), box=box.MARKDOWN)
+                for column, of in zip(table.columns, thing.columns, strict=True):
+                    column.justify = of.justify
+                for row in zip(*(column.cells for column in thing.columns), strict=True):
+                    table.add_row(*(str(cell).replace("|", "\\|") for cell in row))
+                super().print(table, soft_wrap=True)
+                super().print()
+            elif text := str(thing).strip():
+                name, _, command = text.partition(": tailboard ")
+                around = "**" if style == "bold" else ""
+                said = f"{name}: `tailboard {command}`" if command else around + text.replace("*", "\\*") + around
+                super().print(f"{said}\n", highlight=False, soft_wrap=True)
+
+
+IN_MARKDOWN: ContextVar[bool] = ContextVar("in_markdown", default=False)
+
+
 def people() -> Console:
-    """Return a console as wide as the terminal; wide enough for any table where there is none."""
+    """Return a console as wide as the terminal; wide enough for any table where there is none, or where Markdown is asked for."""
+    if IN_MARKDOWN.get():
+        return MarkdownConsole(width=WIDEST, no_color=True)
     console = Console()
     return console if console.is_terminal else Console(width=WIDE)
 
