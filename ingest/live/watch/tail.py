@@ -251,14 +251,13 @@ class Tail:
         """Return a tail as another process has left it; it reads on once it is attached to its source."""
         state = checkpoint.state
         device, inode = state["place"]
-        offset, size, head, mark = state["print"]
         account = Account.from_dict(state["account"])
         return cls(
             run=run,
             record=record,
             path=as_path(state["path"]),
             place=(device, inode),
-            known=Print(offset, size, head, bytes.fromhex(mark)),
+            known=Print.from_state(state["print"]),
             spans={Series(*labels): (first, last) for *labels, first, last in state["spans"]},
             account=account,
             silent=next((entry for entry in account.missing if entry.caveat.code == SILENT), None),
@@ -292,14 +291,6 @@ class Tail:
             with suppress(OSError):
                 os.close(self.descriptor)
         self.descriptor = -1
-
-    def release(self) -> None:
-        """Let go of a file that is gone and was read to its end, and of what reading on in it would need."""
-        self._state = {"reported_ns": self.reported_ns}
-        self._reader = self.source = None
-        self._held, self._segments = OpenWindows(), Segments()
-        self.record = replace(self.record, account={WIDTHS: self.record.account.get(WIDTHS, {})})  # the store has all of it
-        self.close()
 
     @property
     def print(self) -> Print:
