@@ -129,7 +129,7 @@ PLAIN = 1e15  # whole numbers below it have at most 15 digits
 
 STEPS = (  # unit, and the number from which on the next is taken
     (1, "ns", 1e3),
-    (1e3, "us", 1e3),
+    (1e3, "µs", 1e3),
     (1e6, "ms", 1e3),
     (1e9, "s", 1e4),
     (3600e9, "h", 1e3),

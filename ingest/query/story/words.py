@@ -185,7 +185,7 @@ def _slow_member(claim: Claim, ground: Ground, details: Details) -> str:
 def _throttled(claim: Claim, ground: Ground, details: Details) -> str:
     below, varies = details["below"], details["varies"]
     rate = f"{details['rate']:,.0f} operations a second, {PERCENT * below:.0f} % of its peers"
-    steady = f"and hardly more or less at any time (+-{PERCENT * varies:.1f} %)"
+    steady = f"and hardly more or less at any time (± {PERCENT * varies:.1f} %)"
     slow = f"{shown(claim.value_ns or 0)}, {_ratio(claim)} times theirs ({shown(details['typical_ns'])})"
     what = f"it completed {rate}, {steady}, with a {_percentile(claim)} of {slow}"
     return f"{name_of(claim.who, ground)} looks throttled throughout: {what}."
