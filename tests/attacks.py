@@ -13,7 +13,6 @@ import argparse
 import contextlib
 import gzip
 import io
-import json
 import lzma
 import os
 import random
@@ -31,7 +30,8 @@ from pathlib import Path
 from ingest.cli import run
 from tests.damage import DATA, FORMATS, NOT_SEEN, SAME, SILENT, Recorded, content_of, outcome, told
 
-SECONDS = 60
+SECONDS = 60  # of CPU
+AT_ALL = 900  # of waiting, on a computer that does much else
 NUMBER = re.compile(rb"\d+(?:\.\d+)?")
 ODD_NUMBERS = [
     "nan",
@@ -116,7 +116,7 @@ def value(text: bytes, chance: random.Random) -> bytes:
     if not found:
         return text
     one = chance.choice(found)
-    return text[: one.start(1)] + chance.choice(JSON_VALUES).encode() + text[one.end(1) - (one[1] in (b"[", b"{")) * 0 :]
+    return text[: one.start(1)] + chance.choice(JSON_VALUES).encode() + text[one.end(1) :]
 
 
 def odd_text(text: bytes, chance: random.Random) -> bytes:
@@ -263,8 +263,10 @@ def end(*_: object) -> None:
 def done(words: list[str]) -> str | None:
     """Return what is wrong with how a command ends, None if nothing is."""
     out, err = io.StringIO(), io.StringIO()
-    signal.signal(signal.SIGALRM, end)
-    signal.alarm(SECONDS)
+    for number in (signal.SIGALRM, signal.SIGVTALRM):
+        signal.signal(number, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    signal.alarm(AT_ALL)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = run(words)
@@ -276,6 +278,7 @@ def done(words: list[str]) -> str | None:
         return traceback.format_exc()
     finally:
         signal.alarm(0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     text = out.getvalue() + err.getvalue()
     if code == 70 or "internal error" in text or "Traceback" in text:
         return f"exit status {code}: {err.getvalue()[-3000:]}"

@@ -200,7 +200,7 @@ def latency(value_ns: float) -> str:
 
 def spaced(quantity: str) -> str:
     """Return a quantity with a space before its unit: 4.23 ms."""
-    return re.sub(r"(?<=\d)(?=[a-z])", " ", quantity)
+    return re.sub(r"(?<=\d)(?=[a-zµ])", " ", quantity)
 
 
 def fine_latency(value_ns: float) -> str:

@@ -26,7 +26,7 @@ from tests.doubles.origin import NS, SECOND, Made, series
 
 ROOT = Path(__file__).parents[2]
 NS_IN = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "h": 3600e9, "d": 86_400e9}
-LATENCY = re.compile(r"^(-?[\d,]+(?:\.\d+)?)(ns|us|ms|s|h|d)$")
+LATENCY = re.compile(r"^(-?[\d,]+(?:\.\d+)?)(ns|µs|ms|s|h|d)$")
 POWER = re.compile(r"\d[eE][+-]?\d")
 VALUES = st.floats(0, 4e18) | st.integers(0, 1 << 62).map(float) | st.floats(0, 1e12) | st.floats(0, 1e4)
 
