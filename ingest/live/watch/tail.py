@@ -283,7 +283,8 @@ class Tail:
         """Make a reader that goes on where the one before has come to."""
         self._state = self._reader.state() if self._reader is not None else self._state
         kind = GrowingLog if source.format == HDR else GrowingDumps
-        self._reader = kind(source, lambda at, size: os.pread(self.descriptor, size, at), self._state)
+        descriptor = self.descriptor  # not by way of this tail: what refers to itself stays until Python looks for circles
+        self._reader = kind(source, lambda at, size: os.pread(descriptor, size, at), self._state)
 
     def close(self) -> None:
         """Let go of the file."""
