@@ -18,9 +18,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ingest.core.errors import InputError, as_text, counted
+from ingest.core.errors import InputError, as_path, as_text, counted
 from ingest.live.watch.end import settle
-from ingest.live.watch.files import Fate, Gone, Place, Seen, scanned
+from ingest.live.watch.files import Fate, Gone, Place, Print, Seen, scanned
 from ingest.live.watch.state import Key, Watching, noted
 from ingest.live.watch.tail import Tail
 from ingest.load.load import NO_CLOCK, LoadAccount, load_found, no_room
@@ -63,9 +63,10 @@ def arrive(watching: Watching, files: Mapping[Path, Seen]) -> None:
     for path in unknown:
         if path not in taken:
             watching.judged[path] = files[path]
-    # Tails whose files are there and are no sources any more: dumps of which histogram logs hold more.
+    # Tails whose files are there and are no sources any more: dumps of which histogram logs hold more. One that was renamed
+    # since files were looked at is none of them.
     known = {(source.context.series.run, source.identity) for own in by_run.values() for source in own}
-    there = {key for key, tail in watching.tails.items() if not tail.gone and tail.path in files}
+    there = {key for key, tail in watching.tails.items() if not tail.gone and tail.path in files and tail.is_there()}
     watching.replaced = there - known
 
 
@@ -191,7 +192,7 @@ def _was_of_another(watching: Watching, key: Key, path: Path, stored: SourceReco
         watching.say(f"{path} is there again: it is read anew")
         watching.forget([key])
     else:
-        _kept_aside(watching, key, "is a new file now", "of the old one")
+        _kept_aside(watching, key, known, "is a new file now", "of the old one")
     return True
 
 
@@ -273,7 +274,7 @@ def follow(watching: Watching, files: Mapping[Path, Seen]) -> None:
     for key, (fate, _) in fates.items():
         tail = watching.tails[key]
         if fate is Fate.REWRITTEN and not _is_copied(watching, key, tail, free, "it was copied to {} and emptied"):
-            _kept_aside(watching, key, "was truncated or overwritten", "that {} read")
+            _kept_aside(watching, key, tail.known, "was truncated or overwritten", "that {} read")
         elif fate is Fate.GONE and not _is_copied(watching, key, tail, free, COPIED):
             tail.gone = True  # what was written before it went is read once more
     for key, gone in list(watching.gone.items()):
@@ -300,8 +301,11 @@ def _is_copied(watching: Watching, key: Key, file: Tail | Gone, files: Sequence[
     return True
 
 
-def _kept_aside(watching: Watching, key: Key, what: str, which: str) -> None:
-    """Keep what was read of a file that is no more as a source of its own, so that its name is free for another."""
+def _kept_aside(watching: Watching, key: Key, known: Print, what: str, which: str) -> None:
+    """Keep what was read of a file that is no more as a source of its own, so that its name is free for another.
+
+    A copy of it may still come.
+    """
     run, source = key
     stored = {record.source: record for record in watching.store.sources(run)}
     if source not in stored:
@@ -315,6 +319,7 @@ def _kept_aside(watching: Watching, key: Key, what: str, which: str) -> None:
     note = f"{before.path} was replaced while it was watched: what had been read of it"
     kept = replace(noted(before, note), source=f"{source}{KEPT}{number}", state=COMPLETE, digest=f"kept {number}")
     watching.live.set_aside(watching.runs[run], source, kept, number * SEGMENTS_EACH)
+    watching.leave((run, kept.source), Gone(as_path(before.path), known))
 
 
 HEARTBEAT_NS = 10 * 1_000_000_000
@@ -433,7 +438,7 @@ class WatchCycle:
                 self._check_room(run, heard[-1].path)
             self._counted["documents"] += watching.live.keep(watching.runs[run], news, watch)
         for tail in gone:
-            watching.leave(tail)
+            watching.leave((run, tail.record.source), Gone(tail.path, tail.known))
         return heard
 
     def _check_room(self, run: str, path: Path) -> None:

@@ -180,11 +180,10 @@ class Watching:
             tail.close()
         self.gone.pop(key, None)
 
-    def leave(self, tail: Tail) -> None:
-        """Keep of a file that is gone and was read to its end no more than what it is known by."""
-        key = tail.run.run, tail.record.source
+    def leave(self, key: Key, gone: Gone) -> None:
+        """Keep of a file that is gone and was read to its end no more than what it is known by, as the source of that name."""
         self.let_go(key)
-        self.gone[key] = Gone(tail.path, tail.known)
+        self.gone[key] = gone
         if len(self.gone) > MOST_GONE:
             del self.gone[next(iter(self.gone))]
 

@@ -319,6 +319,14 @@ class Tail:
             return Fate.SAME, self.path
         return fate_of(self.path, self.place, self.known, files, names)
 
+    def is_there(self) -> bool:
+        """Return whether the file has the name, at this moment, under which it was seen."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) == self.place
+
     def has_grown(self, seen: Seen | None) -> bool:
         """Return whether there may be something to read."""
         return self.source is not None and (seen is None or seen != self._seen)
