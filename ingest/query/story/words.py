@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingest.core.grid import SECOND
-from ingest.core.units import figure, format_duration, latency
+from ingest.core.units import figure, format_duration, latency, spaced
 from ingest.query.question import literal
 from ingest.query.story.ground import (
     DRIFT,
@@ -82,9 +82,7 @@ def reference_sentence(ground: Ground) -> str:
 
 def shown(value_ns: float) -> str:
     """Return a latency with a space before its unit: 4.01 s."""
-    text = latency(value_ns)
-    digits = text.rstrip("nums")
-    return f"{digits} {text[len(digits) :]}" if text else ""
+    return spaced(latency(value_ns))
 
 
 def factor(times: float) -> str:
