@@ -170,7 +170,7 @@ def test_falling_behind_the_schedule_is_said_with_every_answer(stall: Path) -> N
         Question(step="all", where={"kind": "service"})
     )
     assert any("achieved 833.356/s (83.3 %)" in text for text in answer.warnings)
-    assert any("response p99 of read is 10 s, service p99 600 µs" in text for text in answer.warnings)
+    assert any("response p99 of read is 10 s, service p99 600 us" in text for text in answer.warnings)
     answer = Files([stall / "fixed.csv"], ReadOptions(rate="1000"), jobs=1).answer(Question(step="all"))
     waited = "judged by the time that requests waited: response p99 of read is 9."
     assert answer.kind == "response" and any(f"coordinated omission: {waited}" in text for text in answer.warnings)
