@@ -129,7 +129,7 @@ def test_a_rate_is_what_is_completed_at_least(read, text: str, least: str) -> No
     [
         ("p99<5ms", "p99 at most 5.00ms"),
         (" p99.9 <= 1.5 s", "p99.9 at most 1.50s"),
-        ("max<250µs", "p100 at most 250us"),
+        ("max<250µs", "p100 at most 250µs"),
         ("rate>=5000/s", "rate at least 5,000/s"),
         (">12.5", "rate at least 12.5/s"),
     ],

@@ -174,7 +174,7 @@ PLAIN = 1e15  # whole numbers below it have at most 15 digits
 
 STEPS = (  # unit, and the number from which on the next is taken
     (1, "ns", 1e3),
-    (1e3, "us", 1e3),
+    (1e3, "µs", 1e3),
     (1e6, "ms", 1e3),
     (1e9, "s", 1e4),
     (3600e9, "h", 1e3),
@@ -245,7 +245,7 @@ def latency(value_ns: float) -> str:
 
 def spaced(quantity: str) -> str:
     """Return a quantity with a space before its unit: 4.23 ms."""
-    return re.sub(r"(?<=\d)(?=[a-z])", " ", quantity)
+    return re.sub(r"(?<=\d)(?=[a-zµ])", " ", quantity)
 
 
 def fine_latency(value_ns: float) -> str:

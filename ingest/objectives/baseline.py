@@ -80,7 +80,7 @@ class Comparison:
         }
 
     def __str__(self) -> str:
-        """Return what was measured in words: 553us to 717us, 1.296 times nightly-41 (95 %: 1.183 to 1.462), slower."""
+        """Return what was measured in words: 553µs to 717µs, 1.296 times nightly-41 (95 %: 1.183 to 1.462), slower."""
         of_rate = self.objective.promise.percentile is None
         said = [per_second(each) if of_rate else latency(each) for each in (self.before, self.value) if not math.isnan(each)]
         if math.isnan(self.ratio):

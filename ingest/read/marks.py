@@ -56,7 +56,7 @@ USING = r"Using (?:Serial|Parallel|G1|Shenandoah|Concurrent Mark Sweep|Epsilon)$
 MESSAGE = re.compile(rf"GC\(\d+\) |Safepoint \"|{USING}")
 PAUSE = re.compile(r"GC\((\d+)\)\s+((?:[A-Za-z]: )?Pause\b.*?)\s+(\d+(?:[.,]\d+)?)ms\s*$")
 CONCURRENT = re.compile(r"GC\(\d+\)\s+(?:[A-Za-z]: )?Concurrent\b.*\d+(?:[.,]\d+)?ms\s*$")
-SAFEPOINT = re.compile(r"Safepoint \"([^\"]*)\", .*?Reaching safepoint: (\d+) ns,.* Total: (\d+) ns\s*$")
+SAFEPOINT = re.compile(r"Safepoint \"([^\"]*)\", .*?Reaching safepoint: (\d{1,18}) ns,.* Total: (\d{1,18}) ns\s*$")
 STOPPED = re.compile(
     r"Total time for which application threads were stopped: (\d+[.,]\d+) seconds, Stopping threads took: (\d+[.,]\d+) seconds"
 )

@@ -33,7 +33,7 @@ from zlib import crc32
 import numpy as np
 
 from ingest.core.coverage import SEE_INSPECT, Caveat, Missing, labels_of
-from ingest.core.errors import CapacityError, InputError, counted
+from ingest.core.errors import CapacityError, InputError, as_text, counted
 from ingest.core.intervals import MOST_SAMPLES, Int, Intervals
 from ingest.core.labels import Series
 from ingest.core.layout import LAST_NS, MOST_EDGES, Edges, Layout
@@ -329,7 +329,11 @@ class Polls:
         """
         ends: list[int] = []
         file = self._context.series.process
-        first = 0 if not polls or polls[0].series.process == file else MOST_SEGMENTS * (1 + crc32(file.encode()) % MOST_FILES)
+        first = (
+            0
+            if not polls or polls[0].series.process == file
+            else MOST_SEGMENTS * (1 + crc32(as_text(file).encode()) % MOST_FILES)
+        )
         for poll in sorted(polls, key=attrgetter("end_ns", "line")):
             start = poll.end_ns if poll.start_ns is None else poll.start_ns
             place = next((number for number, end in enumerate(ends) if start >= end), len(ends))

@@ -93,7 +93,7 @@ class LiveStore(Protocol):
         Nothing is done once a later reading of the source has begun: it takes over what there is of it.
         """
 
-    def finish(self, source: SourceRecord, spans: Spans) -> None:
+    def finish(self, source: SourceRecord) -> None:
         """Note that a source is complete as it is: its file is gone, and no more of it can be read."""
 
     def note_watch(self, watch: Watch) -> None:

@@ -153,7 +153,7 @@ def test_fiologparser_format_has_its_columns() -> None:
 def test_table_is_for_people() -> None:
     done = tailboard("percentiles", EXAMPLE, "--step", "10s", "--by", "host")
     assert "completion latency" in done.stdout
-    assert "error bound +-0.78 %" in done.stdout
+    assert "error bound ± 0.78 %" in done.stdout
     assert "59,015 samples" in done.stdout
     assert re.search(r"ceph-b\s", done.stdout)
     assert "4.03s" in done.stdout

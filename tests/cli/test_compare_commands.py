@@ -125,7 +125,7 @@ def test_ndjson_has_the_values_of_the_csv_and_units_are_of_latencies_alone(night
 def test_the_table_says_what_may_be_said(nights: Path) -> None:
     shown = pair(nights, "--by", "host,op", "-p", "50,99,99.9,99.99").stdout
     assert (
-        "bad against the baseline good: completion latency, 24,000 and 24,000 samples, error bound of the bins +-0.78 %" in shown
+        "bad against the baseline good: completion latency, 24,000 and 24,000 samples, error bound of the bins ± 0.78 %" in shown
     )
     assert "95 % for all rows together, by whole windows in batches" in shown
     lines = [line.strip() for line in shown.splitlines() if re.match(r"\s*h\d", line)]

@@ -138,13 +138,13 @@ def test_a_table_for_people(dated: Path) -> None:
         "3,3",
         "app.pulled",
         "0000:01:00.0",
-        "1.00us",
+        "1.00µs",
         "app.pull",
         "app=0000:01:00.0",
         "packets=7.5",
         "drops=None",
     ]
-    assert "(1.00us)" in text and "1:3" in text and "unknown" in text
+    assert "(1.00µs)" in text and "1:3" in text and "unknown" in text
     assert len(tailboard("events", SAMPLE, "--limit", 1200).stdout.splitlines()) == 1202, "one heading for several tables"
 
 

@@ -50,16 +50,16 @@ def mean_of(printed: str, op: str) -> str:
 
 def test_a5_percentiles_are_ranges_in_tables_and_columns_with_bounds(masked: Path) -> None:
     words = ("percentiles", masked, "--step", "all", "--by", "op", "-p", "50,99")
-    assert "786us - 104ms" in tailboard(*words).stdout
+    assert "786µs - 104ms" in tailboard(*words).stdout
     rows = list(csv.DictReader(io.StringIO(tailboard(*words, "--format", "csv", "--bounds").stdout)))
     assert [(row["complete"], row["p99"], row["p99_lo"], row["p99_hi"]) for row in rows][0] == (
         "false", "786432", "786432", "103743443",
     )  # fmt: skip
     assert "73.000 % - 100.000 %" in tailboard(*words, "--below", "5ms").stdout
-    assert mean_of(tailboard(*words).stdout, "read") == "342us - 28.1ms"  # (876 of 178us + 324 of 786us or 104ms) / 1200
+    assert mean_of(tailboard(*words).stdout, "read") == "342µs - 28.1ms"  # (876 of 178us + 324 of 786us or 104ms) / 1200
     (masked / "out.json").unlink()
     assert ">= " in tailboard(*words).stdout
-    assert mean_of(tailboard(*words).stdout, "read") == "180us"  # what is missing may lie on either side, as of percentiles
+    assert mean_of(tailboard(*words).stdout, "read") == "180µs"  # what is missing may lie on either side, as of percentiles
     first = [
         line
         for line in tailboard("percentiles", masked, "--step", "1s", "--below", "5ms").stdout.splitlines()

@@ -103,8 +103,16 @@ class Command:
     @property
     def resident(self) -> int:
         """Return how many bytes of memory it holds."""
+        return self._told("VmRSS")
+
+    @property
+    def peak(self) -> int:
+        """Return how many bytes of memory it has held at most."""
+        return self._told("VmHWM")
+
+    def _told(self, name: str) -> int:
         told = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+) kB", told)[1]) * 1024
+        return int(re.search(rf"{name}:\s+(\d+) kB", told)[1]) * 1024
 
     def stop(self, number: int = signal.SIGINT) -> tuple[int, str]:
         """Return the exit status, and what it said since the first line."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import os
@@ -11,12 +12,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 
 import pytest
 
 from ingest.core.errors import CapacityError
 from ingest.core.pool import fork_map
-from ingest.live.watch import cycle
+from ingest.live.watch import cycle, state, tail
 from ingest.load.load import load
 from ingest.query.question import Question
 from ingest.store import open_store
@@ -459,3 +461,92 @@ def test_work_is_shared_while_a_thousand_files_are_open() -> None:
     finally:
         for descriptor in held:
             os.close(descriptor)
+
+
+def reached(root: object) -> int:
+    """How many objects a watch holds, but for its store and what is of the program."""
+    seen: dict[int, object] = {}
+    todo = [root]
+    while todo:
+        one = todo.pop()
+        if id(one) not in seen and not isinstance(one, (type, ModuleType, FunctionType, MethodType, BuiltinFunctionType)):
+            seen[id(one)] = one
+            todo += [] if "Store" in type(one).__name__ or "Live" in type(one).__name__ else gc.get_referents(one)
+    return len(seen)
+
+
+@pytest.mark.parametrize("ground", ["sqlite", pytest.param("double", marks=pytest.mark.slow)], indirect=True)
+def test_r5_a_watch_keeps_a_bounded_number_of_logs_that_are_gone(ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """About 20 kB were kept of each log that had gone; now some bytes of the last ones, and the store knows them all."""
+    monkeypatch.setattr(state, "MOST_GONE", 3)
+    folder, clock, held = tmp_path / "logs", Clock(), []
+    folder.mkdir()
+    contents = [text(1, 4, from_s=4 * number) for number in range(12)]
+    with open_store(ground.url, write=True) as store:
+        watch = begun(folder, store, clock)
+
+        def cycles(times: int = 3) -> list[str]:
+            said = []
+            for _ in range(times):
+                clock.seconds += 1
+                said += watch.cycle().said
+            return said
+
+        for number, content in enumerate(contents):
+            (folder / f"x{number:02d}.hlog").write_text(content)
+            cycles(1)
+            (folder / f"x{number:02d}.hlog").unlink()
+            cycles()
+            held.append(reached(watch))
+        assert (len(watch.watching.tails), len(watch.watching.gone)) == (0, 3)
+        assert max(held[6:]) - min(held[6:]) < 40, held
+        (folder / "x02.hlog").write_text(contents[2])  # it is back, though the store alone knows it
+        assert any("x02.hlog is there again" in one for one in cycles())
+        (folder / "x03.hlog").write_text(text(5, 6, from_s=90))  # another log of the name
+        assert any("x03.hlog is a new file now: the 12 rows of the old one are kept" in one for one in cycles())
+        everything = tmp_path / "all"
+        everything.mkdir()
+        for number, content in enumerate([*contents, text(5, 6, from_s=90)]):
+            (everything / f"x{number:02d}.hlog").write_text(content)
+        expected = [line.partition(",")[2] for line in summed(batch(everything, tmp_path / "batch.db"))]
+        assert [line.partition(",")[2] for line in summed(ground.url)] == expected
+        assert [one for one in ended(watch) if "read live" in one] == []
+        assert [line.partition(",")[2] for line in summed(ground.url)] == expected
+        assert [record.state for record in store.runs()] == [COMPLETE]
+        assert {record.state for record in store.sources("r")} == {COMPLETE}
+
+
+def summed(url: str) -> list[str]:
+    from ingest.query.percentiles import percentiles
+    from ingest.view.text import csv_lines
+    from tests.live.feeding import ALL
+
+    with open_store(url) as store:
+        return list(csv_lines(percentiles(store.answer(Question(by=("op", "kind"), where={"kind": "*"}, step=SECOND)), ALL)))
+
+
+@pytest.mark.slow
+def test_r5_a_log_that_goes_before_it_is_read_to_its_end_is_read_though_another_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, clock = tmp_path / "logs", Clock()
+    folder.mkdir()
+    log, first, second = folder / "x.hlog", text(1, 40), text(2, 15, from_s=60)
+    with grounds("sqlite", tmp_path) as ground, open_store(ground.url, write=True) as store:
+        watch = begun(folder, store, clock)
+        monkeypatch.setattr(tail, "AT_ONCE", 2000)
+        log.write_text(first)
+        watch.cycle()
+        log.unlink()
+        watch.cycle()
+        log.write_text(second)
+        for _ in range(30):
+            clock.seconds += 1
+            watch.cycle()
+        for name, content in (("one", first), ("two", second)):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "x.hlog").write_text(content)
+        expected = added_up(tmp_path, [tmp_path / "one", tmp_path / "two"])
+        assert whole(store) == expected
+        assert [one for one in ended(watch) if "read live" in one] == []
+        assert whole(store) == expected

@@ -777,3 +777,19 @@ with freed_memory_given_back():
 def test_what_an_answer_was_made_of_is_given_back():
     done = subprocess.run([sys.executable, "-c", HOLDS], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 40, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_r10_serve_takes_the_memory_that_its_guide_says(tmp_path):
+    """Five views of 16 jobs in half an hour: what a program takes, what is kept, and 40 bytes for each bin of one page."""
+    url, jobs, seconds, bins = f"sqlite:{tmp_path / 's.db'}", 16, 1800, 20
+    made = [(series(host=f"h{job % 4}", job=str(job)), at) for job in range(jobs) for at in range(seconds)]
+    put(url, [(one, at, {700 + 16 * n + (at + 7 * int(one.job)) % 16: 1 + n for n in range(bins)}) for one, at in made])
+    with Command(url) as server:
+        for view in ("", "?step=1s", "?step=10s", "?from=%2B600s", "?to=%2B600s"):
+            assert get(server.port, f"/data{view}").status == 200
+        peak, resident = server.peak, server.resident
+        print(f"{jobs * seconds * bins:,} bins: peak {peak:,}, then {resident:,} bytes")
+        assert peak < (65 << 20) + (64 << 20) + 40 * jobs * seconds * bins
+        assert resident < (65 << 20) + (64 << 20)

@@ -231,7 +231,7 @@ def test_b5_the_bound_of_a_log_of_jhiccup() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("wanted", "said"), [("99", "error bound +-4.2 %"), ("50,99", "error bound +-17 %"), ("1,99", "+-100 %")]
+    ("wanted", "said"), [("99", "error bound ± 4.2 %"), ("50,99", "error bound ± 17 %"), ("1,99", "± 100 %")]
 )
 def test_b5_the_heading_says_the_bound_of_what_is_shown(wanted: str, said: str) -> None:
     shown = tailboard("percentiles", DATA / "lowest20000.hlog", "-p", wanted, "--step", "all").stdout
@@ -241,10 +241,10 @@ def test_b5_the_heading_says_the_bound_of_what_is_shown(wanted: str, said: str) 
 def test_bounds_in_words() -> None:
     coarse = hdr_layout(2, 14, 1)
     assert bound_text(None) == "none"
-    assert bound_text(of_bins(fio_layout(29, 1), np.array([500]))) == "+-0.78 %"
-    assert bound_text(of_bins(coarse, np.array([0, 3]))) == "+-33 %, below 16.4us by up to 16.4us"
-    assert bound_text(of_bins(fio_layout(29, 1, 6), np.array([0, 20]))) == "+-50 %, below 64ns by up to 32ns"
-    assert bound_text(of_bins(fio_layout(29, 1), np.array([1855]))) == "+-0.78 %"  # shown as >=
+    assert bound_text(of_bins(fio_layout(29, 1), np.array([500]))) == "± 0.78 %"
+    assert bound_text(of_bins(coarse, np.array([0, 3]))) == "± 33 %, below 16.4µs by up to 16.4µs"
+    assert bound_text(of_bins(fio_layout(29, 1, 6), np.array([0, 20]))) == "± 50 %, below 64ns by up to 32ns"
+    assert bound_text(of_bins(fio_layout(29, 1), np.array([1855]))) == "± 0.78 %"  # shown as >=
 
 
 def test_b6_one_mean_by_the_middles_of_bins() -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import run as tailboard
+from ingest.read.described import histograms
 from ingest.read.described.description import description_of, presets
 from ingest.read.described.histograms import fitting
+from ingest.read.polls import lines_of
 from tests.read.test_histograms import DATA
 
 MYSQL = "sampled_at,SCHEMA_NAME,DIGEST,BUCKET_NUMBER,BUCKET_TIMER_LOW,BUCKET_TIMER_HIGH,COUNT_BUCKET\n" + "".join(
@@ -94,3 +96,12 @@ def test_stores_know_the_descriptions_that_they_were_loaded_with() -> None:
         "redis-latency": "2e79a3ae9df33828",
         "sysbench": "a580b8354468bc59",
     }
+
+
+def test_r8_a_long_file_that_no_description_fits_is_not_gone_through_for_each(tmp_path: Path, monkeypatch) -> None:
+    """A table of 33 MB that no reader knows took minutes of `inspect`."""
+    asked = []
+    monkeypatch.setattr(histograms, "lines_of", lambda path, context: asked.append(context.upto) or lines_of(path, context))
+    (tmp_path / "stdout.txt").write_bytes(b"1, 2, 3, 4\n" * 50_000)
+    assert fitting(tmp_path / "stdout.txt") is None
+    assert asked and set(asked) == {histograms.TRIED}

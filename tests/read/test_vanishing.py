@@ -23,6 +23,7 @@ from ingest.query.question import Question
 from ingest.read.sources import ReadOptions, Source
 from ingest.store import open_store
 from ingest.store.records import stored_samples
+from tests.oracles import hdr
 
 DATA = Path(__file__).parents[1] / "data"
 KEPT, KEPT_NAME = "fio/coarse-6/a_clat_hist.1.log", "kept_clat_hist.9.log"
@@ -185,3 +186,47 @@ def test_r4_inspect_goes_on_when_a_file_goes_at_any_moment(tmp_path: Path, victi
         assert VICTIMS[victim][1] in capsys.readouterr().out
 
     assert turns(tmp_path / "f", victim, asked) > 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("handled", ["renamed", "copied and emptied", "deleted"])
+def test_r4_a_log_that_is_rotated_at_any_moment_of_a_watch_is_counted_once(tmp_path: Path, handled: str) -> None:
+    """One that was renamed after the files were listed was "replaced by the logs beside it", and its rows were deleted."""
+    head = "#[StartTime: 1700000000.000 (seconds since epoch)]\n#[Logged with jHiccup]\n"
+    lines = [hdr.line(f"{at}.000", "1.000", {100 + at: 3, 300: 1}, digits=2) for at in range(12)]
+
+    def rotated(path: Path) -> None:
+        if handled == "renamed":
+            path.rename(path.with_name("x.hlog.1"))
+        elif handled == "deleted":
+            path.unlink()
+        else:
+            shutil.copyfile(path, path.with_name("x.hlog.1"))
+            path.write_bytes(b"")
+
+    for turn in range(1, 200):
+        folder = tmp_path / "f"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        log = folder / "x.hlog"
+        (folder / "y.hlog").write_text(head + lines[0])
+        log.write_text(head + "".join(lines[:4]))
+        with open_store(f"sqlite:{tmp_path / 'db'}", write=True) as store:
+            running = WatchCycle(Watching.begun([folder], store, LoadOptions(READING, step_ns=10**9, jobs=1)))
+            running.cycle()
+            with log.open("a") as out:
+                out.write("".join(lines[4:8]))
+            (folder / "z.hlog").write_text(head + lines[1])  # a new file, so that all are looked at
+            with vanishing(log, turn, rotated) as looks:
+                running.cycle()
+            if looks[0] < turn:
+                assert turn > 1
+                return
+            log.write_text(head + "".join(lines[8:]))
+            for _ in range(3):
+                running.cycle()
+            running.settle()
+            held = sum(stored_samples(record) for record in store.sources("r"))
+        assert held == 4 * (12 + 2), (turn, running.watching.said)
+        (tmp_path / "db").unlink()
+    raise AssertionError("looked at without end")

@@ -149,7 +149,7 @@ def test_the_tail_of_one_host_and_op_is_named_first(browser, compare_html: Path)
         assert (
             page.locator(".verdict")
             .inner_text()
-            .startswith("bad is slower than good: p99 of h2 write went from 553 us to 717 us, 1.296 times (95 %: 1.1")
+            .startswith("bad is slower than good: p99 of h2 write went from 553 µs to 717 µs, 1.296 times (95 %: 1.1")
         )
         assert page.locator("#movers-host-op-says").inner_text().startswith("p99. Slower: h2, write 1.296 times")
         assert "h2, write" in hovered(page, "movers-host-op", "targets")

@@ -25,8 +25,8 @@ from ingest.view.terminal.trend import amount
 from tests.doubles.origin import NS, SECOND, Made, series
 
 ROOT = Path(__file__).parents[2]
-NS_IN = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "h": 3600e9, "d": 86_400e9}
-LATENCY = re.compile(r"^(-?[\d,]+(?:\.\d+)?)(ns|us|ms|s|h|d)$")
+NS_IN = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "h": 3600e9, "d": 86_400e9}
+LATENCY = re.compile(r"^(-?[\d,]+(?:\.\d+)?)(ns|µs|ms|s|h|d)$")
 POWER = re.compile(r"\d[eE][+-]?\d")
 VALUES = st.floats(0, 4e18) | st.integers(0, 1 << 62).map(float) | st.floats(0, 1e12) | st.floats(0, 1e4)
 
@@ -48,7 +48,7 @@ def digits_of(number: str) -> int:
 def test_d8_a_latency_has_a_unit_that_fits(value: float) -> None:
     shown, number, unit = back(latency(value))
     assert digits_of(number) <= 4
-    assert unit in ("s", "d") or abs(float(number)) < 1000  # 9999ms, 1000us
+    assert unit in ("s", "d") or abs(float(number)) < 1000  # 9999ms, 1000µs
     assert unit != "s" or float(number) < 10_000
     assert shown == pytest.approx(value, rel=0.0051, abs=0.5)
 
@@ -62,8 +62,8 @@ def test_d8_a_latency_that_is_not_larger_is_not_shown_larger(one: float, other: 
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        (999.6, "1.00us"),
-        (99_960, "100us"),
+        (999.6, "1.00µs"),
+        (99_960, "100µs"),
         (999_600, "1.00ms"),
         (9_999e6, "10.0s"),
         (4.03e9, "4.03s"),

@@ -18,10 +18,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ingest.core.errors import InputError, as_text, counted
+from ingest.core.errors import InputError, as_path, as_text, counted
 from ingest.live.watch.end import settle
-from ingest.live.watch.files import Fate, Place, Seen, scanned
-from ingest.live.watch.state import Key, Watching
+from ingest.live.watch.files import Fate, Gone, Place, Print, Seen, scanned
+from ingest.live.watch.state import Key, Watching, noted
 from ingest.live.watch.tail import Tail
 from ingest.load.load import NO_CLOCK, LoadAccount, load_found, no_room
 from ingest.load.plan import digest_of, grown, in_own_windows, record_of
@@ -29,7 +29,7 @@ from ingest.read.copies import two_of_one
 from ingest.read.sources import Found, Source
 from ingest.store import Store
 from ingest.store.live import NOTHING_LEFT, SILENT_NS
-from ingest.store.records import COMPLETE, RunRecord, SourceRecord, stored_samples
+from ingest.store.records import COMPLETE, RunGoneError, RunRecord, SourceRecord, stored_samples
 
 # Files that are new, or were not yet what they are now: read as they grow, or loaded once they are whole.
 
@@ -63,9 +63,10 @@ def arrive(watching: Watching, files: Mapping[Path, Seen]) -> None:
     for path in unknown:
         if path not in taken:
             watching.judged[path] = files[path]
-    # Tails whose files are there and are no sources any more: dumps of which histogram logs hold more.
+    # Tails whose files are there and are no sources any more: dumps of which histogram logs hold more. One that was renamed
+    # since files were looked at is none of them.
     known = {(source.context.series.run, source.identity) for own in by_run.values() for source in own}
-    there = {key for key, tail in watching.tails.items() if not tail.gone and tail.path in files}
+    there = {key for key, tail in watching.tails.items() if not tail.gone and tail.path in files and tail.is_there()}
     watching.replaced = there - known
 
 
@@ -152,7 +153,7 @@ def _own_record(
     tail = watching.tails.get(key)
     if tail is not None:  # read on where another process stopped, or under another name with the same labels
         if tail.gone:
-            watching.look = True  # it is taken aside first
+            watching.look = True  # what is left of it is read first
         elif tail.path != source.path:
             _refused(watching, source, seen, two_of_one(source, str(tail.path)))
         elif tail.source is None:
@@ -162,6 +163,8 @@ def _own_record(
         watching.say_once(f"{source.path} is a copy of {copied}, which is being read: left out while that is there")
         watching.judged[source.path] = seen
         return None
+    if stored is not None and _was_of_another(watching, key, source.path, stored):
+        stored = None
     generation = watching.store.first_generation(run.run)
     if stored is not None and stored.state == COMPLETE:
         if stored.digest == digest_of(source.path, None):
@@ -178,6 +181,19 @@ def _own_record(
         generation = stored.generation + 1
     record = SourceRecord(run.run, source.identity, as_text(source.path), 0, watching.digest, generation=generation)
     return in_own_windows(record, [source], run, stored)
+
+
+def _was_of_another(watching: Watching, key: Key, path: Path, stored: SourceRecord) -> bool:
+    """Return whether a source was of a file that is gone: what was read is kept aside, or forgotten if this is that file."""
+    known = watching.gone_as(stored)
+    if known is None:
+        return False
+    if known.begins(path):
+        watching.say(f"{path} is there again: it is read anew")
+        watching.forget([key])
+    else:
+        _kept_aside(watching, key, known, "is a new file now", "of the old one")
+    return True
 
 
 def _refused(watching: Watching, source: Source, seen: Seen, reason: str) -> None:
@@ -243,7 +259,6 @@ def follow(watching: Watching, files: Mapping[Path, Seen]) -> None:
     """Act on every file that is not what it was; what a renamed one is called now is left to `arrive`."""
     names: dict[Place, Path] = {seen.place: path for path, seen in files.items()}
     fates = {key: tail.fate(files, names) for key, tail in watching.tails.items() if not tail.gone}
-    gone = [key for key, tail in watching.tails.items() if tail.gone]
     for key, (fate, path) in fates.items():  # first the renamed ones: only then it is known which files are free
         tail = watching.tails[key]
         if fate is Fate.SAME and path in files and files[path].place != tail.place:
@@ -257,13 +272,13 @@ def follow(watching: Watching, files: Mapping[Path, Seen]) -> None:
     fresh = [path for path in free if watching.files.get(path) != files[path]]
     watching.see(files)
     for key, (fate, _) in fates.items():
-        if fate is Fate.REWRITTEN and not _is_copied(watching, key, free, "it was copied to {} and emptied"):
-            _kept_aside(watching, key, "was truncated or overwritten", "that {} read")
-        elif fate is Fate.GONE and not _is_copied(watching, key, free, COPIED):
-            watching.tails[key].gone = True  # what was written before it went is read once more
-    for key in gone:
-        if not _is_copied(watching, key, fresh, COPIED) and watching.tails[key].path in files:
-            _kept_aside(watching, key, "is a new file now", "of the old one")
+        tail = watching.tails[key]
+        if fate is Fate.REWRITTEN and not _is_copied(watching, key, tail, free, "it was copied to {} and emptied"):
+            _kept_aside(watching, key, tail.known, "was truncated or overwritten", "that {} read")
+        elif fate is Fate.GONE and not _is_copied(watching, key, tail, free, COPIED):
+            tail.gone = True  # what was written before it went is read once more
+    for key, gone in list(watching.gone.items()):
+        _is_copied(watching, key, gone, fresh, COPIED)
 
 
 def _moved_tail(tail: Tail, path: Path) -> None:
@@ -273,39 +288,38 @@ def _moved_tail(tail: Tail, path: Path) -> None:
             tail.attach(replace(tail.source, path=path))
 
 
-def _is_copied(watching: Watching, key: Key, files: Sequence[Path], copied: str) -> bool:
+def _is_copied(watching: Watching, key: Key, file: Tail | Gone, files: Sequence[Path], copied: str) -> bool:
     """Return whether one of some files is a copy of one that is no more, and read instead; it may be back in its own place."""
-    tail = watching.tails[key]
-    copy = next((path for path in files if tail.known.begins(path)), None)
+    copy = next((path for path in files if file.known.begins(path)), None)
     if copy is None:
         return False
-    back = copy == tail.path
-    watching.say(f"{copy} is there again: it is read anew" if back else f"{tail.path} was rotated: {copied.format(copy)}")
+    back = copy == file.path
+    watching.say(f"{copy} is there again: it is read anew" if back else f"{file.path} was rotated: {copied.format(copy)}")
     watching.look = True
     watching.judged.pop(copy, None)
     watching.forget([key])
     return True
 
 
-def _kept_aside(watching: Watching, key: Key, what: str, which: str) -> None:
-    tail = watching.tails[key]
-    read = counted(tail.account.rows, f"row {which.format('was')} is", f"rows {which.format('were')} are")
-    watching.say(f"{tail.path} {what}: the {read} kept")
-    watching.look = True
-    set_aside(watching, key)
+def _kept_aside(watching: Watching, key: Key, known: Print, what: str, which: str) -> None:
+    """Keep what was read of a file that is no more as a source of its own, so that its name is free for another.
 
-
-def set_aside(watching: Watching, key: Key) -> None:
-    """Keep what was read of a file that is no more as a source of its own, so that its name is free for another."""
+    A copy of it may still come.
+    """
     run, source = key
-    tail = watching.tails.pop(key)
-    tail.close()
-    taken = {record.source for record in watching.store.sources(run)}
-    number = next(number for number in range(1, len(taken) + 2) if f"{source}{KEPT}{number}" not in taken)
-    note = f"{tail.path} was replaced while it was watched: what had been read of it"
-    account, digest = tail.kept(note), f"kept {number}"
-    kept = replace(tail.record, source=f"{source}{KEPT}{number}", state=COMPLETE, account=account, digest=digest)
+    stored = {record.source: record for record in watching.store.sources(run)}
+    if source not in stored:
+        raise RunGoneError(run)
+    before = stored[source]
+    read = counted(before.account.get("rows", 0), f"row {which.format('was')} is", f"rows {which.format('were')} are")
+    watching.say(f"{before.path} {what}: the {read} kept")
+    watching.look = True
+    watching.let_go(key)
+    number = next(number for number in range(1, len(stored) + 2) if f"{source}{KEPT}{number}" not in stored)
+    note = f"{before.path} was replaced while it was watched: what had been read of it"
+    kept = replace(noted(before, note), source=f"{source}{KEPT}{number}", state=COMPLETE, digest=f"kept {number}")
     watching.live.set_aside(watching.runs[run], source, kept, number * SEGMENTS_EACH)
+    watching.leave((run, kept.source), Gone(as_path(before.path), known))
 
 
 HEARTBEAT_NS = 10 * 1_000_000_000
@@ -343,7 +357,7 @@ class WatchCycle:
         self._after = after
         self._ours: dict[Path, Seen] = {}
         self._counted: Counter[str] = Counter()
-        self._beside: dict[str, int] = {}
+        self._beside: dict[str, tuple[set[str], int]] = {}
 
     def cycle(self, *, last: bool = False) -> Cycle:
         """Return what one cycle did; the `last` one takes rows that are cut off, too, as a load would."""
@@ -352,7 +366,7 @@ class WatchCycle:
         self._counted = Counter()
         follow(watching, files)
         arrive(watching, files)
-        heard = [tail for run in sorted({run for run, _ in watching.tails}) for tail in self._keep(run, files, last=last)]
+        heard = [tail for run in watching.names() for tail in self._keep(run, files, last=last)]
         changed = {tail.run.run for tail in heard}
         loaded = load_whole(watching, files)
         rows = loaded.rows
@@ -384,7 +398,7 @@ class WatchCycle:
     def _keep(self, run: str, files: dict[Path, Seen], *, last: bool) -> list[Tail]:
         """Read the new data of a run and store them; return the tails that had new data."""
         watching = self.watching
-        news, heard = [], []
+        news, heard, gone = [], [], list[Tail]()
         for tail in sorted(watching.of(run), key=lambda candidate: candidate.reported_ns or 0):
             seen = files.get(tail.path)
             if self._counted["bytes"] >= MOST_BYTES and tail.has_grown(seen):
@@ -410,7 +424,7 @@ class WatchCycle:
                 news.append(tail.news(windows, watching.name))
                 heard.append(tail)
             if tail.gone and not tail.behind:
-                tail.release()
+                gone.append(tail)
         if heard:
             for tail in watching.fallen_silent(run):
                 tail.fall_silent()
@@ -418,23 +432,24 @@ class WatchCycle:
         watch = watching.final_until(run)
         told = watching.told.get(run)
         late = told is None or watch.told_ns - told.told_ns >= HEARTBEAT_NS  # others have not heard of it for long
-        if not news and not late and told is not None and watch.final_ns == told.final_ns:
-            return heard
-        watching.told[run] = watch
-        if heard:
-            self._check_room(run, heard[-1].path)
-        self._counted["documents"] += watching.live.keep(watching.runs[run], news, watch)
+        if news or late or told is None or watch.final_ns != told.final_ns:
+            watching.told[run] = watch
+            if heard:
+                self._check_room(run, heard[-1].path)
+            self._counted["documents"] += watching.live.keep(watching.runs[run], news, watch)
+        for tail in gone:
+            watching.leave((run, tail.record.source), Gone(tail.path, tail.known))
         return heard
 
     def _check_room(self, run: str, path: Path) -> None:
         """Raise CapacityError where a run would hold more samples than its store can add up; a load checks what it reads."""
         watching, tails = self.watching, self.watching.of(run)
-        if run not in self._beside:
-            mine = {tail.record.source for tail in tails}
+        mine = {tail.record.source for tail in tails}
+        if run not in self._beside or self._beside[run][0] != mine:
             others = [record for record in watching.store.sources(run) if record.source not in mine]
-            self._beside[run] = sum(map(stored_samples, others))
+            self._beside[run] = mine, sum(map(stored_samples, others))
         most = watching.store.most_samples
-        if self._beside[run] + sum(tail.account.stored or 0 for tail in tails) > most:
+        if self._beside[run][1] + sum(tail.account.stored or 0 for tail in tails) > most:
             raise no_room(path, run, most)
 
     def settle(self) -> LoadAccount:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ingest.live.watch.files import scanned
-from ingest.live.watch.state import Key, Watching
+from ingest.live.watch.state import Key, Watching, noted
 from ingest.load.load import LoadAccount, load_found
 from ingest.load.plan import digest_of
 from ingest.read.sources import Found, Source
@@ -28,27 +28,25 @@ def settle(watching: Watching) -> LoadAccount:
     discovered = _each_once(watching, watching.discovered())
     wanted = {(source.context.series.run, source.identity) for source in discovered.sources}
     left = {key: tail for key, tail in watching.tails.items() if key not in wanted}
-    lost = [key for key, tail in left.items() if tail.gone or tail.path not in files]
-    other = [key for key in left if key not in lost]  # that are there and are no sources any more
-    runs = {run for run, _ in watching.tails}
+    other = [key for key, tail in left.items() if not tail.gone and tail.path in files]  # that are no sources any more
+    runs = set(watching.names())
     watching.forget([*other, *_copies(watching, wanted)])
     for run in runs:
         watching.live.note_watch(replace(watching.final_until(run), final_ns=NOTHING_LEFT))
-    for key in lost:
-        tail = watching.tails[key]
-        watching.live.finish(replace(tail.record, account=tail.kept(GONE), digest=GONE), tail.spans)
+        for record in watching.begun_of(run):
+            if (run, record.source) not in wanted:
+                watching.live.finish(replace(noted(record, GONE), digest=GONE))
     account = load_found(discovered, watching.store, watching.options) if discovered.sources else LoadAccount()
     for run in sorted(runs - set(account.runs)):
         watching.store.finish_run(watching.runs[run])
         account.caveats += write_findings(watching.store, run)
         account.runs.append(run)
-    for text in _differences(watching, set(lost)):
+    for text in _differences(watching, wanted):
         watching.say(text)
     for run in runs:
         watching.live.leave(run, watching.name)
-    for tail in watching.tails.values():
-        tail.close()
-    watching.tails.clear()
+    for key in (*watching.tails, *watching.gone):
+        watching.let_go(key)
     return account
 
 
@@ -80,12 +78,12 @@ def _copies(watching: Watching, wanted: set[Key]) -> list[Key]:
     return copies
 
 
-def _differences(watching: Watching, lost: set[Key]) -> Iterator[str]:
+def _differences(watching: Watching, wanted: set[Key]) -> Iterator[str]:
     """Yield a sentence for each source of which the load has counted other rows or samples than were read live."""
     for run in sorted({run for run, _ in watching.tails}):
         settled = {record.source: record.account for record in watching.store.sources(run)}
         for (name, source), tail in watching.tails.items():
-            if name != run or (name, source) in lost:
+            if name != run or (name, source) not in wanted:
                 continue
             (rows, samples), now = (tail.account.rows, tail.account.samples), settled.get(source, {})
             loaded = (now.get("rows", 0), now.get("samples", 0))

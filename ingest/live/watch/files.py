@@ -12,10 +12,11 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from ingest.core.errors import InputError
 from ingest.read.discovery import listed_files
@@ -55,6 +56,12 @@ class Print:
     mark: bytes
 
     @staticmethod
+    def from_state(state: Sequence[Any]) -> Print:
+        """Return the print that a checkpoint keeps."""
+        offset, size, head, mark = state
+        return Print(offset, size, head, bytes.fromhex(mark))
+
+    @staticmethod
     def of(descriptor: int, offset: int) -> Print:
         """Return the print of an open file that was read up to `offset`."""
         size = min(offset, HEAD_BYTES)
@@ -77,6 +84,14 @@ class Print:
                 return self.fits(stream.fileno())
         except (OSError, InputError):
             return False
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A file that was read to its end and is there no more, where it was and what it is known by; the store has all else."""
+
+    path: Path
+    known: Print
 
 
 def _digest(data: bytes) -> str:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from ingest.core.errors import InputError, as_text, counted
 from ingest.core.labels import IN_FLIGHT
-from ingest.live.watch.files import Seen
+from ingest.live.watch.files import Gone, Print, Seen
 from ingest.live.watch.tail import ReadAgain, Tail
 from ingest.load.plan import LoadOptions
+from ingest.read.account import Account
 from ingest.read.format_names import HDR
 from ingest.read.formats import AGAIN, PIECES, reader_of
 from ingest.read.placement import discover
@@ -25,15 +26,23 @@ from ingest.store.records import COMPLETE, RunRecord, SourceRecord
 
 SILENT_SECONDS = SILENT_NS / 1e9
 FIRST_LOOK = 0.1
+MOST_GONE = 1000
 
 Key = tuple[str, str]
+
+
+def noted(record: SourceRecord, note: str) -> SourceRecord:
+    """Return the record of a source whose file is no more, as the store has it, with a note."""
+    account = {**Account(path=record.path).as_dict(), **record.account}
+    return replace(record, account={**account, "notes": [*account["notes"], note]})
 
 
 @dataclass(slots=True)
 class Watching:
     """The state of a watch. `tails` are by run and source; `judged` are files that have been looked at as they are now.
 
-    `files` are all as the last cycle saw them.
+    `files` are all as the last cycle saw them. `gone` are the last files of those that were read to their end and are there no
+    more: any of them may come back, perhaps under another name. Of earlier ones the store alone knows.
     """
 
     paths: Sequence[Path]
@@ -45,6 +54,7 @@ class Watching:
     now_ns: Callable[[], int] = time.time_ns
     runs: dict[str, RunRecord] = field(default_factory=dict)
     tails: dict[Key, Tail] = field(default_factory=dict)
+    gone: dict[Key, Gone] = field(default_factory=dict)
     waiting: dict[Path, Seen] = field(default_factory=dict)
     judged: dict[Path, Seen] = field(default_factory=dict)
     files: Mapping[Path, Seen] = field(default_factory=dict)
@@ -160,6 +170,36 @@ class Watching:
         """Return the files that are read as they grow."""
         return {tail.path: key for key, tail in self.tails.items() if not tail.gone}
 
+    def names(self) -> list[str]:
+        """Return the runs of which files are, or were read as they grow."""
+        return sorted({run for run, _ in (*self.tails, *self.gone)})
+
+    def let_go(self, key: Key) -> None:
+        """Know nothing of a source any more, and let go of its file."""
+        if tail := self.tails.pop(key, None):
+            tail.close()
+        self.gone.pop(key, None)
+
+    def leave(self, key: Key, gone: Gone) -> None:
+        """Keep of a file that is gone and was read to its end no more than what it is known by, as the source of that name."""
+        self.let_go(key)
+        self.gone[key] = gone
+        if len(self.gone) > MOST_GONE:
+            del self.gone[next(iter(self.gone))]
+
+    def begun_of(self, run: str) -> list[SourceRecord]:
+        """Return the sources of a run that this watch has begun to read and that are not settled yet."""
+        return [record for record in self.store.sources(run) if record.state != COMPLETE and record.digest == self.digest]
+
+    def gone_as(self, record: SourceRecord) -> Print | None:
+        """Return what the file was known by of a source that this watch has begun to read and reads no more, else None."""
+        if record.state == COMPLETE or record.digest != self.digest:
+            return None
+        if gone := self.gone.get((record.run, record.source)):
+            return gone.known
+        mine = (kept for kept in self.live.checkpoints(record.run) if (kept.source, kept.watch) == (record.source, self.name))
+        return next((Print.from_state(kept.state["print"]) for kept in mine), None)
+
     def of(self, run: str) -> list[Tail]:
         """Return the tails of a run."""
         return [tail for (name, _), tail in self.tails.items() if name == run]
@@ -202,7 +242,7 @@ class Watching:
         by_run: dict[str, list[str]] = {}
         for run, source in keys:
             by_run.setdefault(run, []).append(source)
-            self.tails.pop((run, source)).close()
+            self.let_go((run, source))
             self.replaced.discard((run, source))
         for run, sources in by_run.items():
             self.live.forget(self.runs[run], sources, self.provisional(run))

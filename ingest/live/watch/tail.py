@@ -251,14 +251,13 @@ class Tail:
         """Return a tail as another process has left it; it reads on once it is attached to its source."""
         state = checkpoint.state
         device, inode = state["place"]
-        offset, size, head, mark = state["print"]
         account = Account.from_dict(state["account"])
         return cls(
             run=run,
             record=record,
             path=as_path(state["path"]),
             place=(device, inode),
-            known=Print(offset, size, head, bytes.fromhex(mark)),
+            known=Print.from_state(state["print"]),
             spans={Series(*labels): (first, last) for *labels, first, last in state["spans"]},
             account=account,
             silent=next((entry for entry in account.missing if entry.caveat.code == SILENT), None),
@@ -284,7 +283,8 @@ class Tail:
         """Make a reader that goes on where the one before has come to."""
         self._state = self._reader.state() if self._reader is not None else self._state
         kind = GrowingLog if source.format == HDR else GrowingDumps
-        self._reader = kind(source, lambda at, size: os.pread(self.descriptor, size, at), self._state)
+        descriptor = self.descriptor  # not by way of this tail: what refers to itself stays until Python looks for circles
+        self._reader = kind(source, lambda at, size: os.pread(descriptor, size, at), self._state)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -292,14 +292,6 @@ class Tail:
             with suppress(OSError):
                 os.close(self.descriptor)
         self.descriptor = -1
-
-    def release(self) -> None:
-        """Let go of a file that is gone and was read to its end, and of what reading on in it would need."""
-        self._state = {"reported_ns": self.reported_ns}
-        self._reader = self.source = None
-        self._held, self._segments = OpenWindows(), Segments()
-        self.record = replace(self.record, account={WIDTHS: self.record.account.get(WIDTHS, {})})  # the store has all of it
-        self.close()
 
     @property
     def print(self) -> Print:
@@ -326,6 +318,14 @@ class Tail:
         if here is not None and here == self._seen:
             return Fate.SAME, self.path
         return fate_of(self.path, self.place, self.known, files, names)
+
+    def is_there(self) -> bool:
+        """Return whether the file has the name, at this moment, under which it was seen."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) == self.place
 
     def has_grown(self, seen: Seen | None) -> bool:
         """Return whether there may be something to read."""

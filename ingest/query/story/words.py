@@ -13,7 +13,7 @@ from typing import Any
 
 from ingest.core.errors import listed
 from ingest.core.grid import SECOND
-from ingest.core.units import figure, format_duration, latency
+from ingest.core.units import figure, format_duration, latency, spaced
 from ingest.query.question import literal
 from ingest.query.story.ground import (
     DRIFT,
@@ -85,9 +85,7 @@ def reference_sentence(ground: Ground) -> str:
 
 def shown(value_ns: float) -> str:
     """Return a latency with a space before its unit: 4.01 s."""
-    text = latency(value_ns)
-    digits = text.rstrip("nums")
-    return f"{digits} {text[len(digits) :]}" if text else ""
+    return spaced(latency(value_ns))
 
 
 def factor(times: float) -> str:
@@ -188,7 +186,7 @@ def _slow_member(claim: Claim, ground: Ground, details: Details) -> str:
 def _throttled(claim: Claim, ground: Ground, details: Details) -> str:
     below, varies = details["below"], details["varies"]
     rate = f"{details['rate']:,.0f} operations a second, {PERCENT * below:.0f} % of its peers"
-    steady = f"and hardly more or less at any time (+-{PERCENT * varies:.1f} %)"
+    steady = f"and hardly more or less at any time (± {PERCENT * varies:.1f} %)"
     slow = f"{shown(claim.value_ns or 0)}, {_ratio(claim)} times theirs ({shown(details['typical_ns'])})"
     what = f"it completed {rate}, {steady}, with a {_percentile(claim)} of {slow}"
     return f"{name_of(claim.who, ground)} looks throttled throughout: {what}."

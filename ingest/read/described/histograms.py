@@ -519,6 +519,21 @@ def _fits(place: Place, where: Mapping[str, str]) -> bool:
 READER = polled(DESCRIBED_HISTOGRAMS, read, "holds no histogram as its description says")
 
 
+TRIED = 1 << 18
+
+
+def _as_described(path: Path, name: str, upto: int | None = None) -> tuple[Account, int] | None:
+    """Return the account and the number of histograms of a file, or of its first bytes, read as a preset says; None of none."""
+    context = Context(description=description_of(name), account=Account(path=str(path)), upto=upto)
+    held = Polls(context)
+    try:
+        read(path, context, held)
+        found = sum(len(part) for part in held.intervals())
+    except TailboardError:
+        return None
+    return (context.account, found) if context.account.samples else None
+
+
 def fitting(path: Path) -> tuple[str, int, int] | None:
     """Return the preset that fits a file best, with the histograms and samples that it reads; None where none reads any.
 
@@ -526,15 +541,9 @@ def fitting(path: Path) -> tuple[str, int, int] | None:
     """
     fits = []
     for name in presets():
-        context = Context(description=description_of(name), account=Account(path=str(path)))
-        held = Polls(context)
-        try:
-            read(path, context, held)
-            found = sum(len(part) for part in held.intervals())
-        except TailboardError:
-            continue
-        if context.account.samples:
-            fits.append((context.account.accepted - context.account.rows_rejected, context.account.samples, found, name))
+        if _as_described(path, name, TRIED) and (whole := _as_described(path, name)):
+            account, found = whole
+            fits.append((account.accepted - account.rows_rejected, account.samples, found, name))
     if not fits:
         return None
     _, samples, found, name = max(fits)

@@ -46,6 +46,7 @@ They are means or single values, never histograms: percentiles of the product ar
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -85,6 +86,7 @@ def averaged_rows(path: Path, columns: Sequence[str], account: Account, largest:
     rows: list[list[int]] = []
     bad: dict[str, list[int]] = {}
     number, width = 0, len(columns)
+    integers = re.compile(rb"(?:[ \t]*-?\d+[ \t]*,){%d}" % width)  # columns that follow may be hexadecimal
     for block in whole_blocks(path, account):
         text = bytes(block)
         lines = text.removesuffix(b"\n").split(b"\n")
@@ -93,7 +95,7 @@ def averaged_rows(path: Path, columns: Sequence[str], account: Account, largest:
             if not line.strip():
                 continue
             cut = not text.endswith(b"\n") and place == len(lines) - 1
-            reason = CUT_OFF if cut else ("" if ROW.match(line) and line.count(b",") >= width else clock.NOT_A_ROW)
+            reason = CUT_OFF if cut else ("" if ROW.match(line) and integers.match(line) else clock.NOT_A_ROW)
             cells = [] if reason else [int(cell) for cell in line.split(b",", width)[:width]]
             reason = reason or _bad(cells, largest)
             if reason:

@@ -286,7 +286,7 @@ class Plan(NamedTuple):
 
 def milliseconds(text: str) -> int | None:
     """Return a time as fio's options give it, in seconds unless it says otherwise; None for a range or no time."""
-    match = re.fullmatch(r"(\d+)(us|ms|s|m|h|d)?", text.strip())
+    match = re.fullmatch(r"(\d{1,18})(us|ms|s|m|h|d)?", text.strip())
     return int(int(match[1]) * FACTORS[match[2] or "s"]) if match else None
 
 

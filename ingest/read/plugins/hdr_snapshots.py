@@ -71,6 +71,12 @@ def _snapshot(body: Mapping[str, Any]) -> tuple[Layout, Int, Int]:
     except ValueError as error:
         raise WrongError(str(error)) from None
     counts = [count(number) for number in numbers]
+    half = 1 << (2 * 10**digits - 1).bit_length() - 1
+    highest, octaves = whole(body.get("HighestTrackableValue")), 1
+    while (2 * half << lowest.bit_length() - 1) << octaves - 1 < highest:
+        octaves += 1
+    if len(counts) != (octaves + 1) * half:
+        raise WrongError("not as many counts as its highest value needs")
     if any(counts[layout.bins :]):
         raise WrongError("counts past the end of its bins")
     kept = counts[: layout.bins]

@@ -41,7 +41,7 @@ from ingest.store.elastic.runs import (
 )
 from ingest.store.elastic.templates import digest, series_digest, window_ids
 from ingest.store.live import Checkpoint, News, Watch, marks_of
-from ingest.store.records import COMPLETE, LOADING, RunGoneError, RunRecord, SourceRecord, Spans
+from ingest.store.records import COMPLETE, LOADING, RunGoneError, RunRecord, SourceRecord
 from ingest.store.rollups import RollupKey, default_kind_of, have_moved, layouts_of
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ class ElasticLive:
             self._states.pop((run.run, source), None)
             self._drop(digest([record, run.run, source]) for record in (SOURCE, CHECKPOINT))
 
-    def finish(self, source: SourceRecord, spans: Spans) -> None:
+    def finish(self, source: SourceRecord) -> None:
         """Note that a source is complete as it is."""
         with writing(self._store, source.run, [source]):
             self._store.records.update_sources([(replace(source, state=COMPLETE), self._state(source))])

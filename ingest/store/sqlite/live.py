@@ -15,7 +15,7 @@ from ingest.core.intervals import Int, distinct
 from ingest.core.labels import OFFSET
 from ingest.core.layout import Layout
 from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
-from ingest.store.records import COMPLETE, RunRecord, SourceRecord, Spans
+from ingest.store.records import COMPLETE, RunRecord, SourceRecord
 from ingest.store.rollups import RollupKey, have_moved, layouts_of
 from ingest.store.sqlite.documents import delete_documents, numbers_of, stored_series
 from ingest.store.sqlite.file import object_in, put, store_errors
@@ -114,9 +114,9 @@ class SqliteLive:
             db.execute("DELETE FROM checkpoints WHERE run = ? AND source = ?", (run.run, source))
         self._store.look_again()
 
-    def finish(self, source: SourceRecord, spans: Spans) -> None:
+    def finish(self, source: SourceRecord) -> None:
         """Note that a source is complete as it is."""
-        self._store.finish_source(source, spans)
+        self._store.finish_source(source, {})
 
     def note_watch(self, watch: Watch) -> None:
         """Note up to when windows are final as far as a watch knows."""

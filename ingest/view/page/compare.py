@@ -248,7 +248,7 @@ def _facts(pair: Pair, table: Table) -> list[tuple[str, str]]:
         ("Samples", " and ".join(f"{side.samples:,}" for side in sides.values())),
         ("Elapsed time", " and ".join(duration(high - low) for low, high in spans.values())),
         *((f"Time of the {name}", time_text(*span, relative=sides[name].relative)) for name, span in spans.items()),
-        ("Error bound of the bins", spaced(errors_of(pair, table, "± "))),
+        ("Error bound of the bins", spaced(errors_of(pair, table))),
         ("Merged from", " and ".join(side.made_of for side in sides.values())),
         ("Bounds of ratios, 95 %", f"{method(pair)}; of all rows of a table together"),
         ("Made by", f"tailboard {__version__}"),

@@ -216,7 +216,7 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
         ("Time", between(low, high) + elapsed if dated else "elapsed only: the start of the run is not known"),
         ("Duration", duration(high - low)),
         ("Step", ", ".join(sorted({step_text(answer) for answer in answers}))),
-        ("Error bound", f"{spaced(bound_text(bound, '± '))} of percentiles from the median on; counts are exact"),
+        ("Error bound", f"{spaced(bound_text(bound))} of percentiles from the median on; counts are exact"),
         ("Bins", ", ".join(layouts)),
         ("Merged from", replace(answers[0], series=sum(answer.series for answer in answers)).made_of),
         *(("Coverage", _coverage(run, named=len(runs) > 1)) for run in runs),

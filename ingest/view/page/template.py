@@ -122,7 +122,7 @@ def text(value: str) -> str:
 
 def shown_latency(value_ns: float) -> str:
     """Return a latency for the page: 4.23 ms, empty if it is not a number."""
-    return "" if np.isinf(value_ns) else spaced(latency(float(value_ns))).replace("us", "µs")
+    return "" if np.isinf(value_ns) else spaced(latency(float(value_ns)))
 
 
 def step_text(answer: Answer) -> str:

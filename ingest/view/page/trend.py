@@ -99,7 +99,7 @@ def _facts(nights: Sequence[Night], table: Table) -> list[tuple[str, str]]:
         ("Began", between(nights[0].start_ns, nights[-1].start_ns) if stamped else "not known of all: in the order of names"),
         ("Latency", kinds_of(nights)),
         ("Samples", f"{sum(night.answer.samples for night in nights):,}"),
-        ("Error bound of the bins", spaced(bound_text(bound_of(nights, table), "± "))),
+        ("Error bound of the bins", spaced(bound_text(bound_of(nights, table)))),
         ("Bounds, 95 %", OF_WINDOWS),
         ("Changes of level", METHOD),
         ("Made by", f"tailboard {__version__}"),

@@ -113,7 +113,7 @@ def failed_sentences(table: Table) -> list[str]:
 
 
 def change_text(table: Table, row: int) -> str:
-    """Return the change of a row: p99 of h2 write went from 553 us to 717 us, 1.296 times (95 %: 1.167 to 1.477)."""
+    """Return the change of a row: p99 of h2 write went from 553 µs to 717 µs, 1.296 times (95 %: 1.167 to 1.477)."""
     columns = table.columns
     group = " ".join(label_text(name, str(columns[name][row])) for name in table.labels)
     what = f"p{columns['percentile'][row]:.15g}" + (f" of {group}" if group else "")
@@ -310,11 +310,11 @@ def _quantile(percentile: float) -> Percentile:
     return parse_percentiles(f"{percentile:.15g}{'%' if 0 < percentile < 1 else ''}")[0]
 
 
-def errors_of(pair: Pair, table: Table, sign: str = "+-") -> str:
+def errors_of(pair: Pair, table: Table) -> str:
     """Return how far the values of a table may be off, the baseline's first, once where both are the same."""
     wanted = percentiles_in(table)
     bounds = (precision_of(side.parts, wanted) for side in (pair.baseline, pair.run))
-    return " and ".join(dict.fromkeys(bound_text(bound, sign) for bound in bounds))
+    return " and ".join(dict.fromkeys(bound_text(bound) for bound in bounds))
 
 
 def _heading(pair: Pair, table: Table) -> list[str]:

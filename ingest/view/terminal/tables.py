@@ -156,11 +156,11 @@ def between(least: float, most: float, *, censored: bool = False) -> str:
     return low if not high or low == high else f"{low} - {high}"
 
 
-def bound_text(precision: Precision | None, sign: str = "+-") -> str:
+def bound_text(precision: Precision | None) -> str:
     """Return how far shown latencies may be off, for people; `none` where there are no bins."""
     if precision is None:
         return "none"
-    share = f"{sign}{100 * precision.share:.{'2g' if precision.share < 0.995 else '0f'}} %"
+    share = f"± {100 * precision.share:.{'2g' if precision.share < 0.995 else '0f'}} %"
     low = f"below {latency(precision.low_ns)} by up to {latency(precision.off_ns)}"
     return share if not precision.off_ns else f"{share}, {low}" if precision.share else low
 

@@ -77,6 +77,6 @@ def layer_cells(answer: Answer, kind: str) -> LayerCells:
 def _layer(answer: Answer, layer: str, kind: str) -> dict[str, Any]:
     """Return the cells of a layer, and what is said of it."""
     cells = layer_cells(answer, kind)
-    bound = spaced(bound_text(precision_from(cells.answer.parts, MEDIAN), "± "))
+    bound = spaced(bound_text(precision_from(cells.answer.parts, MEDIAN)))
     said = {"layer": layer, "kind": vega.printable(bare_kind(kind)), "bound": bound, "windows": step_text(answer)}
     return {**said, **cells.columns}

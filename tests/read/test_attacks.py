@@ -1,0 +1,59 @@
+"""Attacks on all readers and commands: none ends in an internal error or hangs, and no samples change in silence."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from ingest.cli import run
+from ingest.query.files import Files
+from ingest.query.question import Question
+from tests.attacks import attacked
+from tests.damage import DATA, FORMATS, content_of, told
+from tests.effort import figure
+
+FOUND = {  # what an attack of before has found: a format, what stood there, what came in its place
+    "thousands of digits of a count": ("bpftrace", b" |@@", b"1" * 5000 + b" |@@"),
+    "a client beyond 64 bits": ("pgbench log", b"\n", b"\n" + b"9" * 30),
+    "a hexadecimal value": ("fio log of means, with fio's JSON", b", ", b", 0x1f, "),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_is_no_number_is_a_rejected_line(name: str) -> None:
+    """Each was an internal error: of all files, not of the one."""
+    recorded, (_, old, new) = FORMATS[FOUND[name][0]], FOUND[name]
+    content = content_of(recorded)
+    place = content.index(old, len(content) // 2)
+    before, after = told(recorded, content), told(recorded, content[:place] + new + content[place + len(old) :])
+    assert after.samples != before.samples and after.sentences - before.sentences
+
+
+def test_a_snapshot_of_too_many_counts_is_rejected() -> None:
+    """1,206 samples instead of 1,200: `0` had become `1,5`, and all after it lay one bin higher."""
+    recorded = FORMATS["cockroach workload"]
+    lines = content_of(recorded).splitlines(keepends=True)
+    changed = json.loads(lines[3])
+    changed["Hist"]["Counts"].insert(100, 5)
+    lines[3] = json.dumps(changed).encode() + b"\n"
+    found = told(recorded, b"".join(lines))
+    assert any("not as many counts as its highest value needs" in text for text in found.sentences)
+
+
+def test_a_file_whose_name_is_no_unicode_is_read(tmp_path: Path) -> None:
+    """Series that go on in other files are told apart by their names: an internal error."""
+    content = (DATA / "histograms/prom242_native_range_vector.json").read_bytes()
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe\nx.json")).write_bytes(content)
+    files = Files([tmp_path], jobs=1)
+    assert files.answer(Question(step="all")).samples
+    assert run(["load", str(tmp_path), "--run", "r", "--store", f"sqlite:{tmp_path / 's.db'}"]) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORMATS)
+def test_attacks(name: str) -> None:
+    faults = [fault for seed in range(figure(1, 2, 20)) for fault in attacked(name, seed)]
+    assert not faults, faults
