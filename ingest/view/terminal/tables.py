@@ -188,7 +188,7 @@ def heading(answer: Answer, what: str, bound: Precision | None) -> list[str]:
 class MarkdownConsole(Console):
     """Writes what people read at a terminal as Markdown: a paragraph for each line, tables as those of GitHub."""
 
-    def print(self, *things: Any, style: Any = None, **_: Any) -> None:
+    def print(self, *things: Any, style: Any = None, **_others: Any) -> None:
         """Write a table, or a line; bold ones stay so."""
         for thing in things:
             if isinstance(thing, RichTable):
