@@ -1,34 +1,19 @@
 import java.io.IOException;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Predicate;
-import java.util.function.Supplier;
 import org.apache.lucene.search.Query;
 import org.elasticsearch.Build;
 import org.elasticsearch.client.internal.node.NodeClient;
-import org.elasticsearch.cluster.metadata.IndexNameExpressionResolver;
-import org.elasticsearch.cluster.node.DiscoveryNodes;
-import org.elasticsearch.common.io.stream.NamedWriteableRegistry;
-import org.elasticsearch.common.settings.ClusterSettings;
-import org.elasticsearch.common.settings.IndexScopedSettings;
-import org.elasticsearch.common.settings.Settings;
-import org.elasticsearch.common.settings.SettingsFilter;
-import org.elasticsearch.features.NodeFeature;
 import org.elasticsearch.index.mapper.DocumentParserContext;
 import org.elasticsearch.index.mapper.FieldMapper;
 import org.elasticsearch.index.mapper.MappedFieldType;
 import org.elasticsearch.index.mapper.Mapper;
 import org.elasticsearch.index.mapper.MapperBuilderContext;
 import org.elasticsearch.index.mapper.SourceValueFetcher;
-import org.elasticsearch.index.mapper.TextSearchInfo;
 import org.elasticsearch.index.mapper.ValueFetcher;
 import org.elasticsearch.index.query.SearchExecutionContext;
-import org.elasticsearch.plugins.ActionPlugin;
 import org.elasticsearch.plugins.MapperPlugin;
-import org.elasticsearch.plugins.Plugin;
 import org.elasticsearch.rest.BaseRestHandler;
-import org.elasticsearch.rest.RestController;
 import org.elasticsearch.rest.RestHandler;
 import org.elasticsearch.rest.RestRequest;
 import org.elasticsearch.rest.RestResponse;
@@ -36,23 +21,14 @@ import org.elasticsearch.rest.RestStatus;
 import org.elasticsearch.xcontent.XContentBuilder;
 
 /** What the server of Maven Central lacks and tailboard needs: GET /, and fields of type histogram, whose source is kept alone. */
-public class RealPlugin extends Plugin implements MapperPlugin, ActionPlugin {
+public class RealPlugin extends Major.Handling implements MapperPlugin {
   @Override
   public Map<String, Mapper.TypeParser> getMappers() {
     return Map.of("histogram", new FieldMapper.TypeParser((name, context) -> new Kept.Builder(name)));
   }
 
   @Override
-  public Collection<RestHandler> getRestHandlers(
-      Settings settings,
-      NamedWriteableRegistry registry,
-      RestController controller,
-      ClusterSettings clusterSettings,
-      IndexScopedSettings indexSettings,
-      SettingsFilter filter,
-      IndexNameExpressionResolver resolver,
-      Supplier<DiscoveryNodes> nodes,
-      Predicate<NodeFeature> features) {
+  List<RestHandler> handlers() {
     return List.of(new Root());
   }
 
@@ -116,6 +92,10 @@ public class RealPlugin extends Plugin implements MapperPlugin, ActionPlugin {
         super(name);
       }
 
+      public String contentType() {
+        return "histogram";
+      }
+
       @Override
       protected Parameter<?>[] getParameters() {
         return new Parameter<?>[] {meta};
@@ -127,9 +107,9 @@ public class RealPlugin extends Plugin implements MapperPlugin, ActionPlugin {
       }
     }
 
-    static class Type extends MappedFieldType {
+    static class Type extends Major.Type {
       Type(String name, Map<String, String> meta) {
-        super(name, false, false, false, TextSearchInfo.NONE, meta);
+        super(name, meta);
       }
 
       @Override

@@ -47,12 +47,8 @@ class MultiTerms(Terms):
             listed.append(values)
         cells, cell = np.unique(np.stack([owner[rows], *columns]), axis=1, return_inverse=True)
         inner, cell = documents[rows], cell.reshape(-1)
-        counts = np.bincount(cell, weights=view.weights[inner], minlength=cells.shape[1]).astype(np.int64).tolist()
-        self._check_shards(view, cells.shape[1])
-        subs = self.subs.collect(view, inner, cell, cells.shape[1])
         keys = [[values[code] for values, code in zip(listed, row)] for row in cells[1:].T.tolist()]
-        edges = np.searchsorted(cells[0], np.arange(buckets + 1)).tolist()
-        return [self._answer(list(zip(keys[a:b], counts[a:b], subs[a:b]))) for a, b in zip(edges[:-1], edges[1:])]
+        return self._answers(view, inner, cell, keys, cells[0], buckets)
 
     def _bucket(self, key: Any, count: int, sub: Json) -> Json:
         return {"key": key, "key_as_string": "|".join(key), "doc_count": count, **sub}

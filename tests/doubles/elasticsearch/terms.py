@@ -45,7 +45,7 @@ def coded(
 
 
 class Terms(Aggregation):
-    """`terms`; exact, or refused where several shards would make the server's counts approximate."""
+    """`terms`: each shard answers with its own best `shard_size`, and the answer knows of no other counts."""
 
     kind = "terms"
     known = ("field", "size", "shard_size", "order", "missing", "min_doc_count", "collect_mode")
@@ -94,26 +94,56 @@ class Terms(Aggregation):
         which, codes, values = coded(view, self.field, self.types, documents, missing)
         owners, distinct, cell = ranked(owner[which], codes)
         inner = documents[which]
-        counts = np.bincount(cell, weights=view.weights[inner], minlength=len(distinct)).astype(np.int64).tolist()
-        self._check_shards(view, len(values))
-        subs = self.subs.collect(view, inner, cell, len(distinct))
+        return self._answers(view, inner, cell, [values[code] for code in distinct.tolist()], owners, buckets)
+
+    def _answers(
+        self, view: View, inner: np.ndarray, cell: np.ndarray, keys: list[Any], owners: np.ndarray, buckets: int
+    ) -> list[Json]:
+        """Return the answer for each bucket of the parent: `cell` is the place in `keys` of each document, in `owners` its bucket."""
+        taken, errors, lost = self._of_shards(view, inner, cell, keys, owners, buckets)
+        inner, cell = inner[taken], cell[taken]
+        counts = np.bincount(cell, weights=view.weights[inner], minlength=len(keys)).astype(np.int64).tolist()
+        subs = self.subs.collect(view, inner, cell, len(keys))
         edges = np.searchsorted(owners, np.arange(buckets + 1)).tolist()
-        keys = [values[code] for code in distinct.tolist()]
-        return [self._answer(list(zip(keys[a:b], counts[a:b], subs[a:b]))) for a, b in zip(edges[:-1], edges[1:])]
+        made = [[row for row in zip(keys[a:b], counts[a:b], subs[a:b]) if row[1]] for a, b in zip(edges[:-1], edges[1:])]
+        return [self._answer(rows, error, others) for rows, error, others in zip(made, errors, lost)]
 
-    def _check_shards(self, view: View, distinct: int) -> None:
-        if len(view.readers) > 1 and distinct > self.shard_size:
-            raise CannotDo(
-                f"aggregation [terms] over several shards with {distinct} terms, more than shard_size {self.shard_size}: the server's counts are approximate"
+    def _of_shards(
+        self, view: View, inner: np.ndarray, cell: np.ndarray, keys: list[Any], owners: np.ndarray, buckets: int
+    ) -> tuple[np.ndarray, list[int], list[int]]:
+        """Return which documents shards answer for; the error and the number of other documents of each bucket of the parent."""
+        taken, errors, lost = np.ones(len(inner), bool), [0] * buckets, [0] * buckets
+        shard = np.searchsorted(view.base, inner, side="right") - 1
+        pairs_, pair = np.unique(cell * len(view.readers) + shard, return_inverse=True)
+        groups: dict[tuple[int, int], list[int]] = {}
+        for number, code in enumerate(pairs_.tolist()):
+            groups.setdefault((int(owners[code // len(view.readers)]), code % len(view.readers)), []).append(number)
+        full = {group: numbers for group, numbers in groups.items() if len(numbers) >= self.shard_size}
+        if len(view.readers) < 2 or not full:
+            return taken, errors, lost
+        counts = np.bincount(pair, weights=view.weights[inner], minlength=len(pairs_)).astype(np.int64).tolist()
+        subs = self.subs.collect(view, inner, pair, len(pairs_))
+        kept = np.ones(len(pairs_), bool)
+        for (owner, _), numbers in full.items():
+            rows = self._sorted([(keys[pairs_[one] // len(view.readers)], counts[one], subs[one], one) for one in numbers])
+            kept[[row[3] for row in rows[self.shard_size :]]] = False
+            lost[owner] += sum(row[1] for row in rows[self.shard_size :])
+            error = (
+                0 if self.order[0][0] == "_key" else rows[self.shard_size - 1][1] if self.order[0] == ("_count", False) else -1
             )
+            errors[owner] = -1 if -1 in (errors[owner], error) else errors[owner] + error
+        return kept[pair], errors, lost
 
-    def _answer(self, rows: list[tuple[Any, int, Json]]) -> Json:
+    def _sorted(self, rows: list[Any]) -> list[Any]:
         for key, ascending in reversed(self.order):
             rows.sort(key=lambda row: self._sort_value(key, row), reverse=not ascending)
-        enough = [row for row in rows if row[1] >= self.least]
-        kept = enough[: self.size]
-        others = sum(count for _, count, _ in enough[self.size :])
-        return {"doc_count_error_upper_bound": 0, "sum_other_doc_count": others, "buckets": [self._bucket(*row) for row in kept]}
+        return rows
+
+    def _answer(self, rows: list[Any], error: int, others: int) -> Json:
+        enough = [row for row in self._sorted(rows) if row[1] >= self.least]
+        others += sum(row[1] for row in enough[self.size :])
+        kept = [self._bucket(*row) for row in enough[: self.size]]
+        return {"doc_count_error_upper_bound": error, "sum_other_doc_count": others, "buckets": kept}
 
     def _bucket(self, key: Any, count: int, sub: Json) -> Json:
         if self.family == "date":
@@ -122,7 +152,7 @@ class Terms(Aggregation):
             return {"key": int(key), "key_as_string": "true" if key else "false", "doc_count": count, **sub}
         return {"key": key, "doc_count": count, **sub}
 
-    def _sort_value(self, key: str, row: tuple[Any, int, Json]) -> Any:
+    def _sort_value(self, key: str, row: Any) -> Any:
         if key in ("_key", "_term"):
             return row[0]
         if key == "_count":
