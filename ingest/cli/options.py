@@ -449,7 +449,7 @@ def _format(text: str) -> tuple[str, Description | HistogramDescription | None]:
 
 def time_zero(text: str | None) -> Any:
     """Return what --t0 says, for `ReadOptions`: ns, the word mtime, or None."""
-    return text if text in (None, "mtime") else parse_instant(str(text)).ns
+    return text if text in (None, "mtime") else parse_instant(str(text), early=True).ns
 
 
 def frequency(text: str | None) -> int:

@@ -125,18 +125,19 @@ def iso_ns(text: str) -> int | None:
     return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
 
 
-def parse_instant(text: str) -> Instant:
+def parse_instant(text: str, *, early: bool = False) -> Instant:
     """Return the instant of ISO 8601 text, epoch seconds or ms, `+90s` or `90s` (from the run's start), `21:00:30` or `now-15m`.
 
-    Text without a zone is UTC. UsageError if it is none of these, FarTimeError if it is not in the years 1824 to 2115.
+    Text without a zone is UTC. UsageError if it is none of these, or, unless it may be `early`, a number that is hardly one of
+    seconds since 1970; FarTimeError if it is not in the years 1824 to 2115.
     """
-    instant = _instant(text)
+    instant = _instant(text, early=early)
     if not is_instant(instant.ns):
         raise FarTimeError(f"{text!r} lies outside of the years {AGES}: give a time within them")
     return instant
 
 
-def _instant(text: str) -> Instant:
+def _instant(text: str, *, early: bool) -> Instant:
     word = text.strip() if isinstance(text, str) else ""
     since = _length(word.removeprefix("+"))
     if since is not None:
@@ -152,7 +153,7 @@ def _instant(text: str) -> Instant:
         return Instant(time.time_ns() - parse_duration(word[4:]))
     if re.fullmatch(r"\d+(\.\d+)?", word):
         number = Decimal(word)
-        if number < EARLY:
+        if number < EARLY and not early:
             raise UsageError(f"{text!r} has no unit: +{word}s is {word} seconds after the start of the run")
         return Instant(int(number * (UNITS_NS["ms"] if number >= EPOCH_MS_FROM else UNITS_NS["s"])))
     stamp_ns = iso_ns(word)

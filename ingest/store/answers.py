@@ -354,7 +354,7 @@ def step_of(catalogue: Catalogue, question: Question, key: AnswerKey) -> int:
         return auto_step_of(catalogue, question, key)
     kept = (
         catalogue.stored_ns(record, key) if question.force else catalogue.grain(record, 0, question)
-        for record in catalogue.records
+        for record in _holding(catalogue, key)
     )
     stored, step = int(np.lcm.reduce(list(kept))), int(question.step)
     if step % stored:
@@ -364,7 +364,7 @@ def step_of(catalogue: Catalogue, question: Question, key: AnswerKey) -> int:
 
 def auto_step_of(catalogue: Catalogue, question: Question, key: AnswerKey) -> int:
     """Return the step in ns that makes about 150 windows of the selected series within the range."""
-    stored = max(catalogue.grain(record, 0, question) for record in catalogue.records)
+    stored = max(catalogue.grain(record, 0, question) for record in _holding(catalogue, key))
     of_run = ((record, time_range_of(catalogue.of(record.run, key))) for record in catalogue.records)
     reach = {record.run: (record, span) for record, span in of_run if span is not None}
     bounds = {
@@ -373,6 +373,11 @@ def auto_step_of(catalogue: Catalogue, question: Question, key: AnswerKey) -> in
     }
     span = auto_span({run: extent for run, (_, extent) in reach.items()}, bounds, stored)
     return auto_step(*span, stored, question.windows)
+
+
+def _holding(catalogue: Catalogue, key: AnswerKey) -> Sequence[RunRecord]:
+    """Return the runs that have a selected series: of these alone the rows count, as of files; all where none has one."""
+    return [record for record in catalogue.records if catalogue.of(record.run, key)] or catalogue.records
 
 
 def _plans(

@@ -189,7 +189,7 @@ def test_b12_a_window_that_is_covered_in_part_has_the_rate_of_that_part(sites, t
 
 
 def test_auto_takes_the_steps_of_all_runs_that_are_named(sites, tmp_path: Path) -> None:
-    """Of runs of 1 s and of 5 s files made windows of 1 s where only the first has what is selected, stores of 5 s."""
+    """Of runs of 1 s and of 5 s files make windows of 1 s where only the first has what is selected; stores made 5 s."""
     runs = {}
     for run, width, tag in (("fine", 1, "read-st"), ("wide", 5, "write-st")):
         lines = [hdr.line(f"{n * width:.3f}", f"{width:.3f}", {100: 3}, tag=tag, digits=2) for n in range(9)]
@@ -203,7 +203,7 @@ def test_auto_takes_the_steps_of_all_runs_that_are_named(sites, tmp_path: Path) 
             question = Question(runs=tuple(runs), step="auto", where=where)
             found = [list(csv_lines(percentiles(origin.answer(question), WANTED))) for origin in (files, *stores)]
             assert found[0] == found[1] == found[2]
-            assert len(found[0]) == (10 if "run" in where else 3 if where else 12), where
+            assert len(found[0]) == (10 if where else 12), where
 
 
 def test_the_default_kind_is_the_best_that_there_is_in_the_range(sites, tmp_path: Path) -> None:

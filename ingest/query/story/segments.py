@@ -369,10 +369,10 @@ def wandering(hits: Float, of: Float) -> Float:
     tell and what spans do around their mean.
     """
     everywhere, ways = np.ones(hits.shape, np.bool_), []
-    hits, of = hits + HALF, of + 1  # none of so many is alike, too
+    below, of_below = added_up(hits + HALF), added_up(of + 1)  # none of so many is alike, too
     for around in (False, True):
-        by_span = [known_median(_ratio(hits, of, span, everywhere, binomial=True, around=around), axis=0) for span in SPANS]
-        ways.append(_inflation(np.array(by_span), *hits.shape, around=around))
+        ratios = (_ratio(below, of_below, span, everywhere, binomial=True, around=around) for span in SPANS)
+        ways.append(_inflation(np.array([known_median(each, axis=0) for each in ratios]), *hits.shape, around=around))
     return np.maximum(np.minimum(*ways), 1.0)
 
 
