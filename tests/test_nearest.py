@@ -114,13 +114,8 @@ def test_d15_objectives_name_what_is_meant(tmp_path: Path, store: str) -> None:
         (("percentils", "x"), "there is no command 'percentils': do you mean percentiles?"),
         (("runs", "lst"), "there is no command 'lst': do you mean list?"),
         (("percentiles", "--wher", "x=y"), "there is no option --wher: do you mean --where?"),
-        (
-            ("report", "--store", "sqlite:x.db"),
-            "there is no option --store: give the store without it, as in tailboard report sqlite:x.db",
-        ),
-        (("doctor", "--store", "x"), "there is no option --store: give the store without it, as in tailboard doctor "),
         (("percentiles", "--format", "cvs"), "there is no 'cvs': do you mean csv?"),
-        (("load", "--recorded-unit", "usec", "x", "--run", "r"), "there is no 'usec': do you mean us?"),
+        (("load", "--recorded-unit", "usek", "x", "--run", "r"), "there is no 'usek': do you mean us?"),
         (("percentiles", EXAMPLE, "--input-format", "fiohist"), "no input format 'fiohist': do you mean fio-hist?"),
     ],
 )

@@ -11,7 +11,8 @@ from ingest.query.origin import store_url
 class Options(CallOptions):
     """What a call of doctor says."""
 
-    store: str | None = argument("[STORE]", files=True)
+    place: str | None = argument("[STORE]", files=True)
+    store: str | None = option("--store", metavar="URL", help="The same as STORE.")
     as_json: bool = option("--json", help="Print the lines as JSON: name, state, text, remedy.")
 
 
@@ -34,7 +35,7 @@ def doctor(options: Options) -> int:
     from ingest.store.doctor import WRONG, examined
 
     lines = []
-    for line in examined(store_url(options.store)):
+    for line in examined(store_url(options.place or options.store)):
         lines.append(line)
         if not options.as_json:
             print("\n".join(map(shown, str(line).split("\n"))), flush=True)

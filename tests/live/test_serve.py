@@ -689,8 +689,8 @@ def test_to_others_it_is_open_only_where_that_is_asked_for(store):
         (["--refresh", "1ms"], 2, "--refresh takes 500ms to 1h, not 1ms"),
         (["--refresh", "often"], 2, "is not a duration"),
         (["--port", "70000"], 2, "is not in the range"),
-        (["--host", "192.0.2.1"], 2, "--host 192.0.2.1 is no address of this computer"),
-        (["--host", "no.such.host.invalid"], 2, "--host no.such.host.invalid is no address of this computer"),
+        (["--listen", "192.0.2.1"], 2, "--listen 192.0.2.1 is no address of this computer"),
+        (["--listen", "no.such.host.invalid"], 2, "--listen no.such.host.invalid is no address of this computer"),
         (["--from", "soon"], 2, "is not a time"),
     ],
 )

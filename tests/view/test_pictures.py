@@ -139,7 +139,7 @@ def test_labels_are_text_in_a_picture():
 
 def test_without_the_runtime_it_says_what_to_install(files, monkeypatch):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(UsageError, match=r"pip install 'tailboard\[report\]'"):
+    with pytest.raises(UsageError, match=r"pip install vl-convert-python"):
         pictures.drawn(pictures.heatmap_picture(files.answer(Question(step=SECOND))), "png")
 
 

@@ -535,7 +535,7 @@ def test_one_window_of_the_whole_range(files):
 def test_without_the_runtime_it_says_what_to_install(runs, monkeypatch):
     runtime.cache_clear()
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(UsageError, match=r"pip install 'tailboard\[report\]'"):
+    with pytest.raises(UsageError, match=r"pip install vl-convert-python"):
         page_of(report.parts_of(runs))
 
 
