@@ -70,6 +70,7 @@ FEW_BLOCKS = 6  # of a level whose ends are tried a block further in where it is
 WEARS_OFF = 0.1  # of that at the beginning of the run
 INNER = 1.5  # times, that a level stands out of raised ones around it
 LEAST_TAIL, LEAST_RARE = 1.8, 0.004  # times, of the share of samples above p99 (of the far ones), or of this share of all ...
+LEAST_TYPICAL = 0.02  # of the samples of a set: what a wide row leaves in windows whose own rows are gone is no typical level
 LEAST_SLOW = 6  # ... and so many of them
 LEAST_RATE, LEAST_EDGE_RATE, HARDLY = 0.85, 0.75, 0.2  # of the usual rate; what completes after hardly anything did was waiting
 LEAST_EXCESS = 0.02  # of all excess of the run, that a finding has
@@ -356,7 +357,8 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
             pool = np.min(
                 [_inflation(way[:, at], len(alike), blocks, around=bool(number)) for number, way in enumerate(pooled)], axis=0
             )
-            steady = float(np.clip(known_most(np.append(pooled[1][:, at], LEAST_NOISE[at])), LEAST_NOISE[at], 1))
+            around = known_most(pooled[1][:, at])
+            steady = 1.0 if math.isnan(around) else float(np.clip(around, LEAST_NOISE[at], 1))
             noise[alike, :, at] = np.maximum(pool, 1) * steady * times[:, at, None]
     noise[:, :, FARTHEST] = noise[:, :, FARTHEST - 1]  # so few are far that differences of neighbours tell nothing of them
     return noise
@@ -643,7 +645,7 @@ class Search:
         if not over[0][:, usual].any():
             return None
         inside, beside = over[:, :, first:end].sum(axis=(1, 2)), over[:, :, usual].sum(axis=(1, 2))
-        if not inside[0]:
+        if not inside[0] or beside[0] < LEAST_TYPICAL * over[0].sum():
             return None
         level = logs[:, first:end].sum() / inside[0] - logs[:, usual].sum() / beside[0]
         strengths = self._strengths(number, members, end - first, inside, beside, level)
