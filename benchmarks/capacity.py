@@ -1,4 +1,4 @@
-"""How often the interval of `tailboard capacity` holds the truth: simulated queues whose capacity is known otherwise.
+"""How often the interval of `tailboard check --capacity` holds the truth: simulated queues whose capacity is known otherwise.
 
     python benchmarks/capacity.py [--cases 1000] [--seed 1]
 

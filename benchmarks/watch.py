@@ -1,4 +1,4 @@
-"""Watching many growing HdrHistogram logs at once: CPU share, lag and memory of `tailboard watch`.
+"""Watching many growing HdrHistogram logs at once: CPU share, lag and memory of `tailboard load --follow`.
 
     benchmarks/watch.py [--logs 128] [--seconds 60] [--tags 2] [--store sqlite:...]
 

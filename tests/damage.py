@@ -165,7 +165,7 @@ FORMATS: Mapping[str, Recorded] = {
     "Redis LATENCY HISTOGRAM": Recorded(
         "histograms/redis70_latency_histogram.ndjson", rules.of_documents(rules.redis), preset="redis-latency"
     ),
-    "tailboard sample": Recorded("x.log", rules.of_documents(rules.polled_ceph), made=sampled),
+    "tailboard record sample": Recorded("x.log", rules.of_documents(rules.polled_ceph), made=sampled),
 }
 
 

@@ -46,9 +46,9 @@ def capacity(options: Options) -> int:
 
     \b
     Examples:
-      tailboard capacity --run 'sweep-*' --sla 'p99<5ms'
-      tailboard capacity ./rates/* --sla 'p99<5ms' --sla 'p99.9<20ms' --by op
-      tailboard capacity ./cbt-archive --sla 'p99<10ms' --load total_iodepth --format csv
+      tailboard check --capacity --run 'sweep-*' --sla 'p99<5ms'
+      tailboard check --capacity ./rates/* --sla 'p99<5ms' --sla 'p99.9<20ms' --by op
+      tailboard check --capacity ./cbt-archive --sla 'p99<10ms' --load total_iodepth --format csv
 
     Of several paths each is a run, named after the path. The load is a label such as target_rate, rate_iops, iodepth or clients,
     else what each run achieved a second. csv and ndjson have line, the --by labels, then

@@ -26,8 +26,8 @@ def card(options: Options) -> None:
 
     \b
     Examples:
-      tailboard card ./cbt-archive -o card.png
-      tailboard card --run nightly-42 --where op=read -o nightly-42.svg
+      tailboard report --card ./cbt-archive -o card.png
+      tailboard report --card --run nightly-42 --where op=read -o nightly-42.svg
 
     The sentences are those of tailboard explain, the three that account for most. Strips show the hosts with the highest p99, at
     most six; where a window has too few samples for a p99, its maximum. Times are those of the sentences, seconds since the

@@ -133,7 +133,9 @@ def _selection(options: Options) -> Question:
     if options.record and (options.where or options.begin or options.end):
         raise UsageError("--record keeps what whole runs show: leave out --where, --from and --to")
     if options.record and options.marks:
-        raise UsageError("--record judges by the marks of the store: note them first (tailboard mark --run GLOB --marks FILE)")
+        raise UsageError(
+            "--record judges by the marks of the store: note them first (tailboard runs mark --run GLOB --marks FILE)"
+        )
     return asked(options, "auto")
 
 

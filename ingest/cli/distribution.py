@@ -39,9 +39,9 @@ def distribution(options: Options) -> None:
 
     \b
     Examples:
-      tailboard distribution ./cbt-archive --by host --format csv
-      tailboard distribution --run nightly-42 --where op=write --unit us
-      tailboard distribution stress.hdr --by op,kind --curves --sla sla.txt:ms --format csv
+      tailboard show distribution ./cbt-archive --by host --format csv
+      tailboard show distribution --run nightly-42 --where op=write --unit us
+      tailboard show distribution stress.hdr --by op,kind --curves --sla sla.txt:ms --format csv
 
     A table has 20 to 30 ranges of latency, near 1, 2, 5, 10, ..., of whole bins, so that counts are exact (--all: every bin).
     csv and ndjson have one row per group and occupied bin: the --by labels, lower,upper (in --unit), count, cumulative. With

@@ -22,9 +22,9 @@ def doctor(options: Options) -> int:
 
     \b
     Examples:
-      tailboard doctor http://host:9200
-      tailboard doctor sqlite:/data/latency.db
-      tailboard doctor --json
+      tailboard store doctor http://host:9200
+      tailboard store doctor sqlite:/data/latency.db
+      tailboard store doctor --json
 
     Prints one line for each thing, and the remedy as a command or a setting where something is wrong. Of a server: version,
     templates, mappings, write blocks, shards, disks, privileges, clock, whether what is stored fits together (runs check).

@@ -69,10 +69,10 @@ def events(options: Options) -> None:
 
     \b
     Examples:
-      tailboard events /var/run/snabb/1234/events.timeline --limit 50
-      tailboard events slow.timeline.xz --name 'app.*' --from +1.5s --to +1.6s
-      tailboard events slow.timeline --level 0-2 --format ndjson | jq .lag_ns
-      tailboard events slow.timeline --breaths --format csv > breaths.csv
+      tailboard show events /var/run/snabb/1234/events.timeline --limit 50
+      tailboard show events slow.timeline.xz --name 'app.*' --from +1.5s --to +1.6s
+      tailboard show events slow.timeline --level 0-2 --format ndjson | jq .lag_ns
+      tailboard show events slow.timeline --breaths --format csv > breaths.csv
 
     ndjson has time (or elapsed seconds), tsc, core, node, level, rate, event, app, lag_ns, lag_cycles, after, fault, args. The
     lag is the time since `after`, the previous event of the same level or an outer one; `fault` says why a lag is not a latency.

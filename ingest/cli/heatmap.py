@@ -67,11 +67,11 @@ def heatmap(options: Options) -> None:
 
     \b
     Examples:
-      tailboard heatmap ./cbt-archive --step 1s --where op=read --format csv
-      tailboard heatmap --run nightly-42 --by host --format ndjson
-      tailboard heatmap ./cbt-archive --drop 0.1% --axis linear
-      tailboard heatmap ./cbt-archive --latency 1ms..20ms --rows 60
-      tailboard heatmap ./cbt-archive --highlight host=ceph-b --format png > ceph-b.png
+      tailboard show heatmap ./cbt-archive --step 1s --where op=read --format csv
+      tailboard show heatmap --run nightly-42 --by host --format ndjson
+      tailboard show heatmap ./cbt-archive --drop 0.1% --axis linear
+      tailboard show heatmap ./cbt-archive --latency 1ms..20ms --rows 60
+      tailboard show heatmap ./cbt-archive --highlight host=ceph-b --format png > ceph-b.png
 
     csv and ndjson have one row per window, group and occupied bin: start,end, the --by labels, lower,upper (in --unit), count.
     With --rows, --latency, --axis linear, --columns, --drop or --highlight they have one row per cell of the map, with the

@@ -215,7 +215,7 @@ def print_account(account: LoadAccount, url: str) -> None:
     runs = f"{plural(len(account.runs), 'run')} {', '.join(account.runs)}"
     say(f"{sources}, {taken} ({of_rows}), {samples}, {documents} into {url} in {account.seconds:.1f} s; {runs}")
     for beside, number, what in (
-        ("offsets", account.offset_documents, "for tailboard offsets (--no-offsets leaves them out)"),
+        ("offsets", account.offset_documents, "for tailboard show offsets (--no-offsets leaves them out)"),
         ("breaths", account.breath_documents, "for the report and Kibana"),
     ):
         if number:

@@ -35,10 +35,10 @@ def mark(options: Options) -> None:
 
     \b
     Examples:
-      tailboard mark --run nightly-42 --at +33s "osd.3 down"
-      tailboard mark --run nightly-42 --at +33s --end +44s "recovery"
-      tailboard mark --run nightly-42 --marks gc.log --marks operations.csv
-      tailboard mark --run nightly-42 --accept "checksums are on since this night"
+      tailboard runs mark --run nightly-42 --at +33s "osd.3 down"
+      tailboard runs mark --run nightly-42 --at +33s --end +44s "recovery"
+      tailboard runs mark --run nightly-42 --marks gc.log --marks operations.csv
+      tailboard runs mark --run nightly-42 --accept "checksums are on since this night"
 
     Marks of a file are noted in the runs whose time they overlap, marks with times such as +90s in every run. The same mark is
     noted once. --accept notes at the start of one run that its level is the new normal: trend --fail-above then compares later

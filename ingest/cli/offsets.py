@@ -41,10 +41,10 @@ def offsets(options: Options) -> None:
 
     \b
     Examples:
-      tailboard offsets ./fio-logs
-      tailboard offsets out.perf --where process=java --where process=riak* --format png > map.png
-      tailboard offsets out.perf --highlight process=backup --format svg > map.svg
-      tailboard offsets --run nightly-42 --where 'host!=ceph-b' --period 1m --rows 60 --format csv
+      tailboard show offsets ./fio-logs
+      tailboard show offsets out.perf --where process=java --where process=riak* --format png > map.png
+      tailboard show offsets out.perf --highlight process=backup --format svg > map.svg
+      tailboard show offsets --run nightly-42 --where 'host!=ceph-b' --period 1m --rows 60 --format csv
 
     csv and ndjson have one row per period, group and occupied row of the map: start, the --by labels,
     offset_lower,offset_upper (ns), count; with --highlight also highlighted (part of count). Of several --where (or

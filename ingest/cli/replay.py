@@ -24,7 +24,7 @@ def replay(options: Options) -> int:
 
     \b
     Example:
-      tailboard replay tailboard-dead-letters.ndjson --store http://127.0.0.1:9200
+      tailboard store replay tailboard-dead-letters.ndjson --store http://127.0.0.1:9200
 
     Documents that are refused again stay in the file. Rollups are updated, and runs with all their documents become complete.
     """

@@ -43,9 +43,9 @@ def sample(options: Options) -> int:
 
     \b
     Examples:
-      tailboard sample --every 10s -o osd3.ndjson -- ceph daemon osd.3 perf histogram dump -f json
-      tailboard sample --every 10s -o redis.ndjson --for 1h -- redis-cli --json latency histogram
-      tailboard sample --every 15s -o api.ndjson -- curl -sf http://127.0.0.1:9090/metrics
+      tailboard record sample --every 10s -o osd3.ndjson -- ceph daemon osd.3 perf histogram dump -f json
+      tailboard record sample --every 10s -o redis.ndjson --for 1h -- redis-cli --json latency histogram
+      tailboard record sample --every 15s -o api.ndjson -- curl -sf http://127.0.0.1:9090/metrics
       tailboard percentiles osd3.ndjson --by op
 
     Each answer is a line of JSON with its time and host. Load, watch or show the file as any other; the guide is

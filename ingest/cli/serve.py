@@ -50,10 +50,10 @@ def serve(options: Options) -> int:
 
     \b
     Examples:
-      tailboard serve
-      tailboard serve sqlite:nightly.db --run 'nightly-42*' --refresh 5s
-      tailboard serve http://127.0.0.1:9200 --port 0 --from now-15m
-      tailboard serve /var/log/bench --refresh 2s
+      tailboard report --live
+      tailboard report --live sqlite:nightly.db --run 'nightly-42*' --refresh 5s
+      tailboard report --live http://127.0.0.1:9200 --port 0 --from now-15m
+      tailboard report --live /var/log/bench --refresh 2s
 
     SOURCE is a store, which others may write at the same time, or log files and folders, which are read as they grow (into a
     temporary store). The page adds new data and keeps what you selected in it; without --run it shows the newest run. Runs,

@@ -50,10 +50,10 @@ def setup(options: Options) -> int:
 
     \b
     Examples:
-      tailboard setup --elasticsearch http://127.0.0.1:9200
-      tailboard setup --elasticsearch https://es:9200 --index-prefix perf --period week --shards 3
-      tailboard setup --elasticsearch http://127.0.0.1:9200 --kibana http://127.0.0.1:5601 --dry-run
-      tailboard setup --kibana https://kibana:5601 --space perf --rules SLA.yml
+      tailboard store setup --elasticsearch http://127.0.0.1:9200
+      tailboard store setup --elasticsearch https://es:9200 --index-prefix perf --period week --shards 3
+      tailboard store setup --elasticsearch http://127.0.0.1:9200 --kibana http://127.0.0.1:5601 --dry-run
+      tailboard store setup --kibana https://kibana:5601 --space perf --rules SLA.yml
 
     Missing templates are created; templates that differ are shown, and changed only with --overwrite. The component template
     P@custom is yours: it is created empty and never written again. With --kibana alone only Kibana is set up; its objects

@@ -56,7 +56,7 @@ class Options(by_run.EachRun):
     accept: tuple[str, ...] = option(
         "--accept",
         metavar="RUN",
-        help="Take the level of this run as normal from now on; in a store tailboard mark --accept notes that for good.",
+        help="Take the level of this run as normal from now on; in a store tailboard runs mark --accept notes that for good.",
     )
     last: int | None = option(
         "--last",
@@ -71,10 +71,10 @@ def trend(options: Options) -> int:
 
     \b
     Examples:
-      tailboard trend --run 'nightly-*' -p 99 --by op
-      tailboard trend --run 'nightly-*' -p 50,99 --throughput --above 5ms --fail-above 1.2
-      tailboard trend --run 'nightly-*' --fail-above 1.2 --accept nightly-48
-      tailboard trend ./nights/* -p 50,99 -o trend.html
+      tailboard compare --trend --run 'nightly-*' -p 99 --by op
+      tailboard compare --trend --run 'nightly-*' -p 50,99 --throughput --above 5ms --fail-above 1.2
+      tailboard compare --trend --run 'nightly-*' --fail-above 1.2 --accept nightly-48
+      tailboard compare --trend ./nights/* -p 50,99 -o trend.html
 
     Of several paths each is a run, named after the path. Archives of CBT with many runs give one line for each kind of run, with
     a label `permutation`. csv and ndjson have the --by labels, then run,start,percentile,value,lo,hi,count,level,change,measure:
@@ -211,6 +211,6 @@ def _verdict(judgements: Sequence[Judgement], run: str, limit: float, *, stored:
         sentences += [f"above {number(limit)}: {judgement_text(judgement)}" for judgement in above[:MOST_ABOVE]]
         sentences += [f"above {number(limit)}: {len(above) - MOST_ABOVE} more"] if len(above) > MOST_ABOVE else []
         begun = [judgement.since.run for judgement in above if judgement.since]
-        how = f"tailboard mark --accept --run {begun[0]}" if begun and stored else f"--accept {begun[0]}" if begun else ""
+        how = f"tailboard runs mark --accept --run {begun[0]}" if begun and stored else f"--accept {begun[0]}" if begun else ""
         sentences += [f"if that is the new normal: {how}"] if how else []
     return by_run.REGRESSED if above else 0, sentences

@@ -68,11 +68,11 @@ def watch(options: Options) -> int:
 
     \b
     Examples:
-      tailboard watch /var/log/bench --run nightly-42
-      tailboard watch h1/ h2/ --run test-7 --until-idle 60s
-      tailboard watch out/ --run test-9 --until-accuracy 5% -p 50,99
+      tailboard load --follow /var/log/bench --run nightly-42
+      tailboard load --follow h1/ h2/ --run test-7 --until-idle 60s
+      tailboard load --follow out/ --run test-9 --until-accuracy 5% -p 50,99
       fio job.fio --status-interval=1 --output-format=json+ --output=out/fio.json &
-      tailboard watch out/ --run test-8 --until-idle 10s
+      tailboard load --follow out/ --run test-8 --until-idle 10s
 
     HdrHistogram logs are read line by line, fio's status dumps document by document; logs of operations are read again when
     they have grown; other files are loaded when they have not changed for a cycle. After a kill, run it again: it continues

@@ -37,8 +37,8 @@ def wrap_fio(options: Options) -> None:
 
     \b
     Examples:
-      tailboard wrap-fio --fio /usr/bin/fio > fio && chmod 755 fio
-      tailboard wrap-fio --fio /opt/fio-3.42/bin/fio --log-hist-msec 500 > fio
+      tailboard record fio --fio /usr/bin/fio > fio && chmod 755 fio
+      tailboard record fio --fio /opt/fio-3.42/bin/fio --log-hist-msec 500 > fio
     """
     note = _note_of(options.fio)
     if note:

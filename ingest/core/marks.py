@@ -201,7 +201,7 @@ def stretches(phases: Sequence[Phase], marks: Sequence[NotedMark], run: str) -> 
             text = str(chosen[0]["text"])
             raise InstantError(
                 f"during: {phase.glob} matches the mark {text!r} of {run}, which has no end, and nothing lies during an instant: "
-                f"give it an end (tailboard mark --end, or a line of time,end,text), or write after: {phase.glob}",
+                f"give it an end (tailboard runs mark --end, or a line of time,end,text), or write after: {phase.glob}",
                 phase.line,
             )
         spans = _both(spans, _spans(phase.word, chosen))

@@ -46,7 +46,7 @@ from ingest.core.values import Value
 GIVE_ONE = "give the one that holds all of them"
 POLLED_TWICE, NO_OVERLAP = "counted-twice", "give files whose times do not overlap"
 WITHOUT_LOG = "jobs-without-log"
-LOG_ALL = "have every job log: write_hist_log in front of the first --name, or tailboard wrap-fio"
+LOG_ALL = "have every job log: write_hist_log in front of the first --name, or tailboard record fio"
 STATED_NAMES = ("op", "count", "low_ns", "high_ns", "from_ns", "to_ns", "path", "name", "held")
 
 

@@ -1,4 +1,4 @@
-"""Commands that are asked on a clock, and the file that `tailboard sample` appends to."""
+"""Commands that are asked on a clock, and the file that `tailboard record sample` appends to."""
 
 from __future__ import annotations
 
@@ -149,14 +149,14 @@ def _drained(streams: selectors.BaseSelector, held: dict[int, bytearray], end: f
     return True
 
 
-# The file that `tailboard sample` appends to.
+# The file that `tailboard record sample` appends to.
 #
 # A line is written at once and whole: a kill leaves at most its beginning, which the next start takes away.
 
 
 NEWEST = re.compile(rb'\{"sampled_at":(\d{1,12})\.(\d{9})\b')
 LONGEST_STAMP = 64
-IN_USE = "another tailboard sample writes to it: give another name with -o"
+IN_USE = "another tailboard record sample writes to it: give another name with -o"
 NO_LOCK = "cannot be locked ({}), so two samplers might write to it at once: give a file on a local disk with -o"
 
 
@@ -197,7 +197,7 @@ class SampleLog:
         begins = {0, end} if end < size else {0}
         strange = any(not mark.startswith(os.pread(self._file, len(mark), place)[: size - place]) for place in begins if size)
         if strange or (end and not is_sample_file(self._path)):
-            raise InputError("is no file that tailboard sample writes: give another name with -o", self._path)
+            raise InputError("is no file that tailboard record sample writes: give another name with -o", self._path)
         if end < size:
             os.ftruncate(self._file, end)
             self.cut = size - end
@@ -322,7 +322,7 @@ class Sampler:
         self._write(BEGIN, {"every": format_duration(self.every_ns), "timeout": format_duration(self.timeout_ns)})
         away = 0 if last_ns is None else (wall - last_ns) // self.every_ns
         if last_ns is not None and away > 0:
-            self._missing(away, last_ns + self.every_ns, last_ns + away * self.every_ns, "tailboard sample did not run")
+            self._missing(away, last_ns + self.every_ns, last_ns + away * self.every_ns, "tailboard record sample did not run")
         tick = 0
         while not self.stop.why and (self.for_ns is None or tick * self.every_ns <= self.for_ns):
             due = begin + tick * self.every_ns

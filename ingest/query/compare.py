@@ -589,7 +589,7 @@ def _cut(
     lasting = [mark for mark in chosen if mark.get("end_ns") is not None]
     if not chosen:
         texts = [str(mark["text"]) for mark in marks]
-        note = "note it with tailboard mark, or give --marks FILE"
+        note = "note it with tailboard runs mark, or give --marks FILE"
         raise InputError(f"--at {glob} matches no mark of {run} ({marks_for(glob, texts)}): {note}")
     if lasting and len(lasting) < len(chosen):
         raise UsageError(f"--at {glob} matches marks with an end and marks without one: name one sort of them")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ingest.read.sources import Source
 
 
-REMEDY = "to have percentiles next time, log histograms (tailboard wrap-fio)"
+REMEDY = "to have percentiles next time, log histograms (tailboard record fio)"
 SHOWN_BY = "tailboard report and percentiles show them"
 OWN = "fio's own, whole run, by job (not to be merged into percentiles of a host or cluster)"
 WITHOUT = ", without a histogram: no percentiles can be made of them"

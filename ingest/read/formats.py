@@ -207,10 +207,10 @@ TABLE: list[Format] = [
     ),
     Format(
         SAMPLES,
-        "answers kept by tailboard sample",
+        "answers kept by tailboard record sample",
         "plugins.sample",
         head=rb'\A\{"sampled_at":[\d.]+,"record":"',
-        known_by='content: `{"sampled_at":..,"record":..` (`tailboard sample`)',
+        known_by='content: `{"sampled_at":..,"record":..` (`tailboard record sample`)',
         holds="histograms of Ceph, Redis, Prometheus, OpenTelemetry, or as a `.yml` says, by poll",
     ),
     Format(

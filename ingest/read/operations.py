@@ -41,7 +41,7 @@ LATENCY_BITS = 47
 DAY_NS = 86_400 * 10**9
 FIO_HALF = 64
 EXPONENT_BIAS, MANTISSA_BITS = 1023, 52
-MOMENTS = "moments (when something was seen), not latencies: tailboard offsets shows them"
+MOMENTS = "moments (when something was seen), not latencies: tailboard show offsets shows them"
 
 
 def latencies(chunks: Iterable[Events], account: Account) -> Iterator[Events]:

@@ -68,7 +68,7 @@ PERCENTILES_ONLY = (  # the tool, what to ask it for, what its output is known b
     ),
     (
         "redis-benchmark --csv",
-        "poll the server with `tailboard sample -- redis-cli --json latency histogram`",
+        "poll the server with `tailboard record sample -- redis-cli --json latency histogram`",
         rb'\A"test","rps","avg_latency_ms"',
     ),
     ("memtier_benchmark", "run it with --json-out-file FILE", rb"(?m)^(ALL STATS|BEST RUN RESULTS)\s*\n=+\s*\nType +Ops/sec"),

@@ -1,4 +1,4 @@
-"""What `tailboard sample` writes: a line for each time that a command was asked, with what it said.
+"""What `tailboard record sample` writes: a line for each time that a command was asked, with what it said.
 
     {"sampled_at":1795330000.004211903,"record":"begin","host":"ceph1","command":"ceph daemon osd.3 ...","every":"10s"}
     {"sampled_at":1795330000.051337120,"record":"poll","host":"ceph1","command":"...","took":0.047125217,"status":0,"said":{...}}
@@ -117,7 +117,7 @@ class SampleFile:
                 at_ns = end_ns(entry["sampled_at"], UNITS_NS["s"])
                 record = entry.get("record")
                 if record not in (BEGIN, BEFORE, POLL, MISSED, END):
-                    raise WrongError("no record of tailboard sample")
+                    raise WrongError("no record of tailboard record sample")
             except WrongError as error:
                 self._context.account.reject(str(error), [line])
                 continue
@@ -211,7 +211,7 @@ class SampleFile:
 
 
 def is_sample_file(path: Path, upto: int | None = None) -> bool:
-    """Return whether a file is one that `tailboard sample` writes."""
+    """Return whether a file is one that `tailboard record sample` writes."""
     return re.match(format_of(SAMPLES).head, head(path, LONGEST_START, upto)) is not None
 
 

@@ -241,7 +241,7 @@ def check_latencies(series: Sequence[StoredSeries], records: Sequence[RunRecord]
     """Raise InputError where runs hold only the times of events, and no latency."""
     if series and all(stored.series.kind == OFFSET for stored in series):
         runs = listed(record.run for record in records)
-        raise InputError(f"{runs}: only the times of events, no latencies; tailboard offsets shows them")
+        raise InputError(f"{runs}: only the times of events, no latencies; tailboard show offsets shows them")
 
 
 # Which runs of a store a question is about.

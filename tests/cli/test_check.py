@@ -419,7 +419,7 @@ def test_a_server_that_was_set_up_before_there_were_rates_is_told_of(tmp_path: P
         ground.client.indices.put_index_template(name=name, **kept, version=7)
         assert command(["check", str(SLA), ground.url, "--record"]) == 1
         assert command(["check", "--sla", "rate>=800/s", ground.url, "--record"]) == 4
-    assert "has no place for episodes of a rate: tailboard setup" in capsys.readouterr().err
+    assert "has no place for episodes of a rate: tailboard store setup" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -428,7 +428,7 @@ def test_a_server_that_was_set_up_before_there_were_episodes_is_told_of(tmp_path
         loaded(ground.url, [EXAMPLE], run=EXAMPLE.name)
         ground.client.indices.delete_index_template(name=f"{ground.prefix}-episodes")
         assert command(["check", str(SLA), ground.url, "--record"]) == 4
-    assert f"has no index template {ground.prefix}-episodes: tailboard setup" in capsys.readouterr().err
+    assert f"has no index template {ground.prefix}-episodes: tailboard store setup" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -378,7 +378,7 @@ def test_c4_a_change_fails_until_it_is_accepted(kind: str, nights: Path, tmp_pat
         done = tailboard("trend", ground.url, *words)
         assert done.returncode == 1
         assert "times the level before since nightly-7 (commit 3fa to 2b1), at least 1.3" in done.stderr
-        assert "if that is the new normal: tailboard mark --accept --run nightly-7" in done.stderr
+        assert "if that is the new normal: tailboard runs mark --accept --run nightly-7" in done.stderr
         shown = tailboard("trend", ground.url, *words[:4]).stdout
         first = r"nightly-11 is slower than before: p50 has been 1\.3\d* times .* since nightly-7 \(commit 3fa to 2b1\), .*; nightly-11"
         assert re.match(first, shown)

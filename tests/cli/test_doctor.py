@@ -100,7 +100,7 @@ def test_templates_that_are_missing_old_or_too_new(double, capsys) -> None:
     told(double, "DELETE", "/_index_template/tailboard-marks")
     status, lines = asked(double.url, capsys)
     assert status == 1 and lines["templates"]["text"].startswith("tailboard-marks: missing")
-    assert lines["templates"]["remedy"] == f"tailboard setup --elasticsearch {double.url}"
+    assert lines["templates"]["remedy"] == f"tailboard store setup --elasticsearch {double.url}"
     assert command(lines["templates"]["remedy"].split()[1:]) == 0
     body = told(double, "GET", "/_component_template/tailboard-runs-mappings")["component_templates"][0]["component_template"]
     body = {name: body[name] for name in ("template", "version", "_meta")}
@@ -121,7 +121,7 @@ def test_a_server_that_was_not_set_up(capsys) -> None:
     with ElasticsearchDouble(version=SERVER) as empty:
         status, lines = asked(empty.url, capsys)
         assert status == 1 and "has no index template tailboard-intervals" in lines["templates"]["text"]
-        assert lines["templates"]["remedy"] == f"tailboard setup --elasticsearch {empty.url}"
+        assert lines["templates"]["remedy"] == f"tailboard store setup --elasticsearch {empty.url}"
         assert lines["mappings"]["text"] == "no index is there yet"
 
 

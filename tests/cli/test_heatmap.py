@@ -1,4 +1,4 @@
-"""`tailboard heatmap`: rows, drops, ranges, highlights, columns of 100 ms from raw logs, against published counts and slow ones."""
+"""`tailboard show heatmap`: rows, drops, ranges, highlights, columns of 100 ms from raw logs, against published counts and slow ones."""
 
 from __future__ import annotations
 

@@ -255,7 +255,7 @@ def test_one_run_is_compared_with_itself_from_files_and_stores_alike(tmp_path: P
         (
             ("--at", "nothing"),
             3,
-            "--at nothing matches no mark of r (its marks: none): note it with tailboard mark, or give --marks",
+            "--at nothing matches no mark of r (its marks: none): note it with tailboard runs mark, or give --marks",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""`tailboard setup --kibana`: what people see, and the exit status, against the doubles of both servers."""
+"""`tailboard store setup --kibana`: what people see, and the exit status, against the doubles of both servers."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def _serving(server) -> Iterator[int]:
 
 
 class Command:
-    """`tailboard serve` as a process of its own."""
+    """`tailboard report --live` as a process of its own."""
 
     def __init__(self, *words: str, port: int = 0) -> None:
         line = [sys.executable, "-m", "ingest", "serve", *words, "--port", str(port)]

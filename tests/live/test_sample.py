@@ -1,4 +1,4 @@
-"""`tailboard sample`: polls keep to the clock, and whatever happens to it or to what it asks, the file has whole lines alone."""
+"""`tailboard record sample`: polls keep to the clock, and whatever happens to it or to what it asks, the file has whole lines alone."""
 
 from __future__ import annotations
 
@@ -221,10 +221,10 @@ def test_another_file_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixtur
     ):
         (tmp_path / name).write_text(text)
         assert tailboard(["sample", "-o", str(tmp_path / name), "--", "true"]) == 3
-        assert "is no file that tailboard sample writes" in capsys.readouterr().err
+        assert "is no file that tailboard record sample writes" in capsys.readouterr().err
         assert (tmp_path / name).read_text() == text
     first = SampleLog(tmp_path / "d")
-    with pytest.raises(InputError, match="another tailboard sample"):
+    with pytest.raises(InputError, match="another tailboard record sample"):
         SampleLog(tmp_path / "d")
     first.close()
     SampleLog(tmp_path / "d").close()
@@ -424,7 +424,7 @@ def test_a_restart_says_how_long_nothing_was_asked(tmp_path: Path, capsys: pytes
     path.write_text(f'{{"sampled_at":{stamp}.000000000,"record":"poll","host":"h","command":"c","said":{{}}}}\n{{"sampled_at":17')
     assert tailboard(["sample", "--every", "10s", "--for", "1ms", "-o", str(path), "--", "true"]) == 3
     told = capsys.readouterr().err
-    assert "took away 16 bytes" in told and "tailboard sample did not run" in told
+    assert "took away 16 bytes" in told and "tailboard record sample did not run" in told
     gap = records(path)[2]
     assert gap["record"] == "missed" and gap["polls"] == 10 and gap["from"] == stamp + 10
 

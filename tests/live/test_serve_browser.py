@@ -391,7 +391,7 @@ def test_a_server_that_is_gone_is_told_and_found_again(looking, url):
         server.stop()
         until(page, "!document.getElementById('trouble').hidden")
         told = page.locator("#trouble").inner_text()
-        assert re.fullmatch(r"tailboard serve does not answer: last data of \d\d:\d\d:\d\d UTC\.", told)
+        assert re.fullmatch(r"tailboard report --live does not answer: last data of \d\d:\d\d:\d\d UTC\.", told)
         assert page.evaluate(SAMPLES) == 30 * 204
         put(url, plain(range(30, 40)))
         with Command(url, "--refresh", "500ms", port=port):

@@ -263,7 +263,7 @@ def redis(document: dict) -> Iterator[str]:
 
 
 def polled_ceph(document: dict) -> Iterator[str]:
-    """An answer of Ceph that `tailboard sample` kept."""
+    """An answer of Ceph that `tailboard record sample` kept."""
     yield from ceph({"sampled_at": document["sampled_at"], "dump": document["said"]})
 
 

@@ -275,7 +275,7 @@ def test_sides_are_refused_with_a_sentence(tmp_path: Path) -> None:
             [],
             "cache on",
             InputError,
-            r"--at cache on matches no mark of r \(its marks: none\): note it with tailboard mark, or give --marks",
+            r"--at cache on matches no mark of r \(its marks: none\): note it with tailboard runs mark, or give --marks",
         ),
         (MOVE, "cache on", InputError, r"\(its marks: 'rebalance 3'\)"),
         (mixed, "reb*", UsageError, "--at reb\\* matches marks with an end and marks without one"),

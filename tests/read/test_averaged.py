@@ -148,7 +148,7 @@ def test_a18_total_is_the_default_kind_and_the_answer_says_what_it_is() -> None:
     answer = Files([FIO / "means-100"]).answer(Question(step="all"))
     assert answer.kind == "total.mean"
     assert answer.warnings[0].startswith("means over 100ms, without a histogram: no percentiles can be made of them")
-    assert "tailboard wrap-fio" in answer.warnings[0]
+    assert "tailboard record fio" in answer.warnings[0]
 
 
 def test_a18_fios_own_percentiles_are_told_by_job() -> None:

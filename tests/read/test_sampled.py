@@ -1,4 +1,4 @@
-"""Files of `tailboard sample`: each answer is read as its own format is, resets and missed polls between them are told."""
+"""Files of `tailboard record sample`: each answer is read as its own format is, resets and missed polls between them are told."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def test_a_site_of_an_older_version_is_to_be_set_up_first(ground, tmp_path) -> N
     """Without its template the server would guess the fields of an index."""
     folder = rings(tmp_path / "rings", good=Work(breaths=40))
     ground.client.indices.delete_index_template(name=f"{ground.prefix}-points")
-    with pytest.raises(StoreError, match=f"has no index template {ground.prefix}-points: tailboard setup --elasticsearch"):
+    with pytest.raises(StoreError, match=f"has no index template {ground.prefix}-points: tailboard store setup --elasticsearch"):
         loaded(ground.url, [folder])
     assert not ground.client.indices.exists(index=f"{ground.prefix}-points-2023.11")
     assert command(["setup", "--elasticsearch", ground.server, "--index-prefix", ground.prefix]) == 0

@@ -1,6 +1,6 @@
 """One more tool by its description alone: nginx's traffic status (nginx-module-vts), of which nothing in tailboard knows.
 
-`curl -s http://host/status/format/json`, asked by `tailboard sample`: counts up to each edge, since the server's start. The lines
+`curl -s http://host/status/format/json`, asked by `tailboard record sample`: counts up to each edge, since the server's start. The lines
 below are all that is added; they work in questions, load, watch and report, from files and from either store.
 """
 

@@ -284,7 +284,7 @@ def test_periods_name_the_indices_and_cannot_change_under_documents(double, caps
 
 def test_a_load_needs_a_server_that_was_set_up(double, capsys) -> None:
     assert command(["load", str(EXAMPLE), "--run", "r", "--store", double.url]) == 4
-    assert f"tailboard setup --elasticsearch {double.url}" in capsys.readouterr().err
+    assert f"tailboard store setup --elasticsearch {double.url}" in capsys.readouterr().err
 
 
 def test_a_run_without_time_zero_is_refused(ground, tmp_path: Path, capsys) -> None:

@@ -38,11 +38,11 @@ def test_a_store_of_moments_alone_says_what_it_holds(ground, trace: Path, capsys
     assert account.offset_documents > 0 and account.documents == 0
     with (
         open_store(ground.url) as store,
-        pytest.raises(InputError, match="r: only the times of events, no latencies; tailboard offsets"),
+        pytest.raises(InputError, match="r: only the times of events, no latencies; tailboard show offsets"),
     ):
         store.answer(Question(step="all"))
     assert command(["percentiles", ground.url, "--step", "all"]) == 3
-    assert "tailboard offsets shows them" in capsys.readouterr().err
+    assert "tailboard show offsets shows them" in capsys.readouterr().err
     assert command(["offsets", ground.url, "--format", "csv"]) == 0
 
 

@@ -1,4 +1,4 @@
-"""`tailboard setup` on a server that was set up: what differs is a value, never the way in which the server writes it."""
+"""`tailboard store setup` on a server that was set up: what differs is a value, never the way in which the server writes it."""
 
 from __future__ import annotations
 

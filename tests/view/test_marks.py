@@ -155,7 +155,7 @@ def test_a_server_that_was_set_up_before_marks_had_an_end(tmp_path: Path, capsys
         capsys.readouterr()
         assert command([*mark, "--end", "+2s", "recovery"]) == 4
         told = capsys.readouterr().err
-        assert "was set up before marks had an end: tailboard setup --elasticsearch" in told
+        assert "was set up before marks had an end: tailboard store setup --elasticsearch" in told
         words = ["setup", "--elasticsearch", ground.url.split("?")[0], "--index-prefix", ground.prefix, "--overwrite"]
         assert command(words) == 0, capsys.readouterr().err
         assert command([*mark, "--end", "+2s", "recovery"]) == 0, capsys.readouterr().err

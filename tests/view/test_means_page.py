@@ -59,7 +59,7 @@ def test_a18_report_of_means_holds_what_percentiles_prints(tmp_path: Path) -> No
 def test_a18_report_of_means_says_what_cannot_be_had(tmp_path: Path) -> None:
     page = page_of(tmp_path, str(FIO / "means-100"))
     assert "No percentiles, heat map or distribution" in page
-    assert "log histograms (tailboard wrap-fio)" in page
+    assert "log histograms (tailboard record fio)" in page
     jobs = json.loads((FIO / "means-100" / "a.json").read_text())["jobs"]
     summary = jobs[1]["write"]["clat_ns"]
     assert f'<data value="{summary["percentile"]["99.000000"]}">' in page

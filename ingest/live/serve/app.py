@@ -108,7 +108,7 @@ def _answered(environ: Mapping[str, Any], cache: Cache[Selection, View]) -> Repl
         return _nothing_yet(path, error)
     except Exception as error:  # noqa: BLE001  # a page that is open goes on asking
         print(shown(f"tailboard: internal error ({type(error).__name__}: {error})"), file=sys.stderr)
-        return _sentence(500, f"internal error ({type(error).__name__}): the terminal of tailboard serve shows more")
+        return _sentence(500, f"internal error ({type(error).__name__}): the terminal of tailboard report --live shows more")
     age = ("Age", str(int(kept.age)))
     if path == "/":
         page, allowed = kept.made.page()

@@ -1,6 +1,6 @@
-"""Answers that `tailboard sample` kept: Ceph's and Redis's histograms, Prometheus expositions and queries, OpenTelemetry metrics.
+"""Answers that `tailboard record sample` kept: Ceph's and Redis's histograms, Prometheus expositions and queries, OpenTelemetry's.
 
-    tailboard sample --every 10s -o osd3.ndjson -- ceph daemon osd.3 perf histogram dump -f json
+    tailboard record sample --every 10s -o osd3.ndjson -- ceph daemon osd.3 perf histogram dump -f json
 
 Each answer is read as the format that it is; the line's own time and host stand where the answer says none (`sample_file`). What
 nobody knows can be described: `--input-format FILE.yml` then describes one answer.

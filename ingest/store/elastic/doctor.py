@@ -109,7 +109,7 @@ def examined(url: str) -> Iterator[Line]:
 
 def _templates(connection: Connection, names: Names) -> Iterator[Line]:
     """Yield whether the templates are there and those of this version."""
-    command = f"tailboard setup --elasticsearch {connection.address.url}"
+    command = f"tailboard store setup --elasticsearch {connection.address.url}"
     command += "" if names.prefix == "tailboard" else f" --index-prefix {names.prefix}"
     try:
         site = site_of(connection, names.prefix)

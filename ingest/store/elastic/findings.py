@@ -53,9 +53,9 @@ def keep_episodes(connection: Connection, names: Names, run: str, objective: str
     """
     template, url = stored_template(connection, INDEX, names.one("episodes")), connection.address.url
     if template is None:
-        raise StoreError(f"{url} has no index template {names.one('episodes')}: tailboard setup --elasticsearch {url}")
+        raise StoreError(f"{url} has no index template {names.one('episodes')}: tailboard store setup --elasticsearch {url}")
     if int(template.get("version") or 0) < KEEPS_RATES and any(episode.least_rate is not None for episode in episodes):
-        raise StoreError(f"{url} has no place for episodes of a rate: tailboard setup --elasticsearch {url} --overwrite")
+        raise StoreError(f"{url} has no place for episodes of a rate: tailboard store setup --elasticsearch {url} --overwrite")
     index, kept = names.one("episodes"), {episode.id for episode in episodes}
     lines = [episode_line(episode, names) for episode in episodes]
     whose = {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"objective.name": objective}}]}}
@@ -182,7 +182,7 @@ def keep_marks(connection: Connection, names: Names, run: str, marks: Sequence[M
             continue
         url = connection.address.url
         if refused[0].get("type") == UNKNOWN_FIELD:
-            raise StoreError(f"{url} was set up before marks had an end: tailboard setup --elasticsearch {url} --overwrite")
+            raise StoreError(f"{url} was set up before marks had an end: tailboard store setup --elasticsearch {url} --overwrite")
         raise StoreError(f"{url}: {counted(len(refused), 'mark')} refused, the first: {refused[0].get('reason')}")
 
 
@@ -230,7 +230,7 @@ def check_template(connection: Connection, names: Names, kept: Collection[str]) 
     name, url = names.one(BREATHS_INDEX), connection.address.url
     if BREATHS_INDEX not in kept:
         option = "" if names.prefix == "tailboard" else f" --index-prefix {names.prefix}"
-        raise StoreError(f"{url} has no index template {name}: tailboard setup --elasticsearch {url}{option}")
+        raise StoreError(f"{url} has no index template {name}: tailboard store setup --elasticsearch {url}{option}")
 
 
 def breath_chunks(kept: StoredBreaths, source: SourceRecord, names: Names) -> Iterator[Chunk]:

@@ -285,7 +285,7 @@ class ElasticStore(Store):
         lie = "lies" if number == 1 else "lie"
         return number, (
             f"{refused} refused by the server and {lie} in {self.dead_letters} (the first: {reason}); "
-            f"correct what it names, then run tailboard replay {self.dead_letters} --store {self.url}"
+            f"correct what it names, then run tailboard store replay {self.dead_letters} --store {self.url}"
         )
 
     def delete_run(self, run: str, *, force: bool = False) -> int:

@@ -205,7 +205,7 @@ def site_of(connection: Connection, prefix: str) -> Site:
     url = connection.address.url
     if body is None:
         option = "" if prefix == "tailboard" else f" --index-prefix {prefix}"
-        raise StoreError(f"{url} has no index template {prefix}-intervals: tailboard setup --elasticsearch {url}{option}")
+        raise StoreError(f"{url} has no index template {prefix}-intervals: tailboard store setup --elasticsearch {url}{option}")
     meta = body.get("_meta") or {}
     check_not_newer(body, prefix)
     choices = (str(meta.get("period", "month")), int(meta.get("shards", 1)), bool(meta.get("compact", False)))

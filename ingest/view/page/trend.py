@@ -1,6 +1,6 @@
 """The page of a trend: what each run measured, with bounds, levels and where these changed; a panel for each group and kind.
 
-Its numbers are those of `tailboard trend`: the tables hold each number as csv has it (`data value`), the charts draw them.
+Its numbers are those of `tailboard compare --trend`: tables hold each number as csv has it (`data value`), charts draw them.
 """
 
 from __future__ import annotations

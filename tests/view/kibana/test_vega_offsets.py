@@ -1,4 +1,4 @@
-"""The panel of subsecond offsets draws what `tailboard offsets` counts of the same run in SQLite."""
+"""The panel of subsecond offsets draws what `tailboard show offsets` counts of the same run in SQLite."""
 
 from __future__ import annotations
 

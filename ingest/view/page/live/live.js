@@ -22,7 +22,7 @@
         if (mine === turn) await take(answer, body);
       } catch {
         page.failed++;
-        trouble = "tailboard serve does not answer";
+        trouble = "tailboard report --live does not answer";
       }
     }
     if (mine !== turn) return;

@@ -9,7 +9,7 @@
       const sentence = await (await fetch(`data${location.search}`, { cache: "no-store" })).text();
       document.getElementById("reason").textContent = sentence;
     } catch {
-      document.getElementById("reason").textContent = "tailboard serve does not answer.";
+      document.getElementById("reason").textContent = "tailboard report --live does not answer.";
     }
     setTimeout(ask, PAUSE);
   }
