@@ -1,4 +1,4 @@
-"""Answers that `tailboard record sample` kept: histograms of Ceph and Redis, of Prometheus by exposition and query, of OpenTelemetry.
+"""Answers that `tailboard record sample` kept: histograms of Ceph and Redis, of Prometheus (two ways), of OpenTelemetry.
 
     tailboard record sample --every 10s -o osd3.ndjson -- ceph daemon osd.3 perf histogram dump -f json
 
