@@ -321,6 +321,7 @@ def test_hosts_without_bins_are_told_as_the_rest(opened):
 FAILED_VIEWS = (
     {},
     {"host": "h1"},
+    {"host": "h9"},
     {"op": "read"},
     {"host": "h0", "op": "write", "from": "7", "to": "23"},
     {"highlight": "host%3Dh1"},
