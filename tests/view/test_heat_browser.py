@@ -369,3 +369,17 @@ def test_a_run_without_failures_has_no_row_of_them(opened):
     with opened(Made(random_rows(7, windows=30, hosts=2)).overviews()) as page:
         assert rows_of(page, "heatmap", "failures") == []
         assert "failed" not in page.locator("#heatmap-says").inner_text()
+
+
+@pytest.mark.slow
+def test_of_a_host_without_bins_no_share_is_told(opened):
+    rows = [(series(host=f"h{host:02}"), at, {900 + host: 10}) for host in range(20) for at in range(4)]
+    rows += [(series(host=f"h{host:02}", kind=failed_kind("completion")), at, {700: 2}) for host in range(20) for at in range(2)]
+    with opened(Made(rows).overviews()) as page:
+        assert "80 of 880 operations failed (9.091 %)" in page.locator("#heatmap-says").inner_text()
+        for host, told in (
+            ("h00", "4 of 44 operations failed (9.091 %)"),
+            ("h19", "4 operations failed, of how many the page does not hold"),
+        ):
+            choose(page, "host", host)
+            assert told in page.locator("#heatmap-says").inner_text()

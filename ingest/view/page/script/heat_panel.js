@@ -109,16 +109,18 @@ const heatPanel = (() => {
       return { total: { ...parts.total, id, names: [""], span: parts.span }, lit: parts.lit };
     });
   }
-  const failedOf = (failed, n) => `${whole(failed)} of ${whole(n)} operations failed (${percent(failed / n)})`;
-  // The columns of a table in which operations failed under the same filters: how many, of how many, and how a tooltip says so.
+  const failedOf = (failed, n) => (n === null ? `${whole(failed)} operations failed, of how many the page does not hold` : `${whole(failed)} of ${whole(n)} operations failed (${percent(failed / n)})`);
+  // The columns of a table in which operations failed under the same filters: how many, of how many (null: of a host that the page has no bins
+  // of), and how a tooltip says so.
   function failuresIn(total) {
-    if (!now().run.levels.failed) return [];
+    const { run: { levels, tails }, state: { host: chosen } } = now(), isUnknown = chosen && tails.hosts && !levels.hosts.keys.some(({ host }) => host === chosen);
+    if (!levels.failed) return [];
     const { level, pick } = groupsOf("failed"), { width, span: [begin, end] } = total, columnOf = (t) => Math.round((t - total.begin) / width);
     const [from, to] = tailboard.touched(level, { t: begin, t2: end }, [0, level.windows]), others = new Map(Array.from(total.t, (t, row) => [columnOf(t), total.n[row] / total.unit]));
     const table = merged(level, now().content.layouts, pick, from, to, Math.round(width / level.step));
     return Array.from(table.t, (at, row) => {
-      const failed = table.n[row] / table.unit, n = failed + (others.get(columnOf(at)) ?? 0), t = Math.max(at, begin), t2 = Math.min(at + width, end);
-      return { t, t2, failed, n, share: failed / n, told: { window: when({ t, t2 }), failures: failedOf(failed, n) } };
+      const failed = table.n[row] / table.unit, n = isUnknown ? null : failed + (others.get(columnOf(at)) ?? 0), t = Math.max(at, begin), t2 = Math.min(at + width, end);
+      return { t, t2, failed, n, share: n && failed / n, told: { window: when({ t, t2 }), failures: failedOf(failed, n) } };
     });
   }
   function sentence({ outside: [below, above], counts, dropped }, sums, lit, failures, n) {
@@ -126,7 +128,7 @@ const heatPanel = (() => {
     const outside = [[below, "below"], [above, "above"]].filter(([n]) => n).map(([n, where]) => `${whole(n)} ${where}`).join(" and ");
     const failed = failures.reduce((all, each) => all + each.failed, 0);
     return [
-      failed && `${failedOf(failed, failed + n)}: the row above the map.`,
+      failed && `${failedOf(failed, failures[0].n && failed + n)}: the row above the map.`,
       over && `${whole(over)} samples lie above the map.`,
       outside && `Samples not shown: ${outside} the range of latency.`,
       ...lit.map(({ name }, at) => `${name}: ${whole(sum(sums[at].counts) + sum(sums[at].dropped))} of ${whole(all)} samples in the map.`),
