@@ -205,7 +205,8 @@ class Overview:
     of every thread: with all bins where they are at most MOST_THREADS, else thinned (see `thinned`) and as `Tails` beside it.
     `notes` says what was left out or widened. `reach` is the exact range of the rows in ns, where runs are
     compared. `boxes` are the samples of every label, for boxes of time and latency; `story` is what happened in it, as JSON.
-    `every_host` is `fine` with all hosts. All answers are about operations that did not fail; `failing` says that others did.
+    `every_host` is `fine` with all hosts. All answers are about operations that did not fail, but `failed`: where others did,
+    its rows are those of all hosts, by the labels and in the windows of `fine`, in which any failed.
     """
 
     run: str
@@ -221,12 +222,12 @@ class Overview:
     boxes: BoxCells | None = None
     story: Mapping[str, Any] | None = None
     every_host: Answer | None = None
-    failing: bool = False
+    failed: Answer | None = None
 
     @property
     def span(self) -> tuple[int, int]:
         """Return the start of the first and the end of the last window in ns."""
-        return span_of(self.cluster.parts)
+        return span_of([*self.cluster.parts, *(self.failed.parts if self.failed else ())])
 
 
 def span_of(parts: Sequence[Intervals[Group]]) -> tuple[int, int]:
@@ -288,9 +289,10 @@ def _overview(origin: Origin, run: str, question: Question, *, full: bool, runs:
     extra = tuple(name for name in question.by if name not in ("run", "kind", "op", "host"))
     merged_runs = replace(question, merge_runs=runs > 1, windows=most)
     asked = with_bins(_in_slices(origin, replace(merged_runs, by=("host", "op", "kind", *extra))))
-    failed = tuple(text.replace(SLOWEST, "the others are what is shown here") for text in failed_words(asked.parts))
-    fine, notes = fitted(of_succeeded(asked), most)
-    notes = (*failed, *notes)
+    asked, notes = fitted(asked, most)
+    notes = (*(text.replace(SLOWEST, "the others are what is shown here") for text in failed_words(asked.parts)), *notes)
+    fine, failing = of_succeeded(asked), [part.take(rows) for part in asked.parts if len(rows := np.flatnonzero(part.failures))]
+    failed = replace(asked, parts=tuple(failing)) if failing else None
     cluster = regrouped(fine, ("op", "kind", *extra))
     hosts, _ = fitted(fine, most if full else most * HOST_WINDOWS // CLUSTER_WINDOWS)
     every, tails, every_host = hosts, None, fine
@@ -307,9 +309,7 @@ def _overview(origin: Origin, run: str, question: Question, *, full: bool, runs:
     threads, thread_tails = _threads(origin, by_thread, fine, boxes)
     reach = span_of(origin.answer(replace(merged_runs, by=("op", "kind"), step="all")).parts) if shared_by > 1 else None
     seen = boxes.cells()
-    return Overview(
-        run, cluster, fine, hosts, threads, tails, extra, notes, reach, thread_tails, seen, None, every_host, bool(failed)
-    )
+    return Overview(run, cluster, fine, hosts, threads, tails, extra, notes, reach, thread_tails, seen, None, every_host, failed)
 
 
 def _in_slices(origin: Origin, question: Question) -> Answer:

@@ -8,13 +8,16 @@ from fractions import Fraction
 
 import pytest
 
+from ingest.core.labels import failed_kind
+from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.heatmap import heatmap
 from ingest.query.overview import overviews
+from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 from tests.oracles.heat import running, spread
-from tests.view.page import cells_of, choose, drawn_cells, highlight, place, settle
+from tests.view.page import cells_of, choose, drawn_cells, highlight, hovered, items_of, place, rows_of, settle
 
 VIEWS = {
     "log": {},
@@ -313,3 +316,70 @@ def test_hosts_without_bins_are_told_as_the_rest(opened):
         cells = cells_of(page)
         assert sum(cell["c"] for cell in cells) == 20 * 4 * 15
         assert sum(cell["lit"] for cell in cells) == 4 * 15
+
+
+FAILED_VIEWS = (
+    {},
+    {"host": "h1"},
+    {"host": "h9"},
+    {"op": "read"},
+    {"host": "h0", "op": "write", "from": "7", "to": "23"},
+    {"highlight": "host%3Dh1"},
+)
+
+
+@pytest.mark.slow
+def test_a_row_above_the_map_has_the_share_of_failures_that_the_query_layer_counts(opened):
+    """One host fails for a while, another one does nothing else, and in the last seconds nothing is done at all."""
+    failed = failed_kind("completion")
+    rows = [
+        *random_rows(7, windows=30, hosts=2),
+        *((series("read", "h1", "0", kind=failed), at, {700: 1 + at, 1400: 2}) for at in range(5, 20)),
+        *((series("write", "h0", "1", kind=failed), at, {900: 3}) for at in range(9, 40, 3)),
+        *((series("read", "h9", "0", kind=failed), at, {900: 4}) for at in range(30, 35)),
+    ]
+    origin = Made(rows)
+    for view in FAILED_VIEWS:
+        with opened(origin.overviews(), fragment=address(view)) as page:
+            shown = rows_of(page, "heatmap", "failures")
+            question = Question(where={name: view[name] for name in ("host", "op") if name in view}, step=step_of(shown))
+            table = percentiles(origin.answer(question), Wanted(parse_percentiles("50"))).columns
+            counted = zip(*(table[name].tolist() for name in ("start_ns", "failed", "count")), strict=True)
+            first, end = (ZERO + int(view.get(name, none)) * SECOND for name, none in (("from", "0"), ("to", "40")))
+            expected = {start // 1_000_000: (some, n) for start, some, n in counted if some and first <= start < end}
+            assert {row["t"]: (row["failed"], row["n"]) for row in shown} == expected
+            some, n = (
+                sum(row["failed"] for row in shown),
+                sum(n for start, n in zip(table["start_ns"], table["count"], strict=True) if first <= start < end),
+            )
+            assert (
+                f"{some:,} of {n:,} operations failed ({float(f'{100 * some / n:.4g}'):g} %)"
+                in page.locator("#heatmap-says").inner_text()
+            )
+            items = items_of(page, "heatmap", "failed")
+            assert all(item["fill"] and -24 == item["y"] < item["y2"] <= -14 for item in items) and len(items) == len(expected)
+            assert "operations failed (" in hovered(page, "heatmap", "failed")
+            assert [row["t"] for row in page.evaluate("panels.map.rows()") if row["lower"] == "inf"] == [
+                row["t"] for row in shown
+            ]
+
+
+@pytest.mark.slow
+def test_a_run_without_failures_has_no_row_of_them(opened):
+    with opened(Made(random_rows(7, windows=30, hosts=2)).overviews()) as page:
+        assert rows_of(page, "heatmap", "failures") == []
+        assert "failed" not in page.locator("#heatmap-says").inner_text()
+
+
+@pytest.mark.slow
+def test_of_a_host_without_bins_no_share_is_told(opened):
+    rows = [(series(host=f"h{host:02}"), at, {900 + host: 10}) for host in range(20) for at in range(4)]
+    rows += [(series(host=f"h{host:02}", kind=failed_kind("completion")), at, {700: 2}) for host in range(20) for at in range(2)]
+    with opened(Made(rows).overviews()) as page:
+        assert "80 of 880 operations failed (9.091 %)" in page.locator("#heatmap-says").inner_text()
+        for host, told in (
+            ("h00", "4 of 44 operations failed (9.091 %)"),
+            ("h19", "4 operations failed, of how many the page does not hold"),
+        ):
+            choose(page, "host", host)
+            assert told in page.locator("#heatmap-says").inner_text()

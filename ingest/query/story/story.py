@@ -243,7 +243,7 @@ def story_of_overview(origin: Origin, run: Overview, question: Question, source:
 
     They do not where the run has one host, and its threads are so many that the report holds no bins of them.
     """
-    answer: Answer | None = None if run.failing else _of_default_kind(run.every_host or run.fine)
+    answer: Answer | None = None if run.failed else _of_default_kind(run.every_host or run.fine)
     for label in MEMBERS[1:]:
         if answer is None or label in run.extra or len(members_of(answer)) > 1:
             break

@@ -14,8 +14,10 @@ bits alone.) A level (the cluster, the hosts, the threads of a run) has the stre
     minima    of each row, its exact minimum likewise                                 (only where `exact`)
     done      of each row, the I/Os that completed, the events that were stored       (only where `weighted`)
 
-with its series in the order of `keys`, `rows` of them each. Threads that are too many for bins have tails: windows, counts,
-and the bins of p50 and p99 plus one (0: too few samples), maximum and minimum in ns.
+with its series in the order of `keys`, `rows` of them each. Operations that failed are a level `failed`, in the windows of the
+cluster: all are in bin 0, which stands for no latency. Every level begins with the first and ends with the last of these windows.
+Threads that are too many for bins have tails: windows, counts, and the bins of p50 and p99 plus one (0: too few samples),
+maximum and minimum in ns.
 """
 
 from __future__ import annotations
@@ -178,16 +180,34 @@ def _run(run: Overview, streams: Streams) -> dict[str, Any]:
         **({"covered": [min(covered)[0] / MS, max(high for _, high in covered) / MS]} if covered else {}),
         "extra": ", ".join(run.extra),
         **({} if run.story is None else {"story": {name: told for name, told in run.story.items() if name != "steady"}}),
-        "levels": {scope: _level(getattr(run, scope), run.extra, streams) for scope in ("cluster", "hosts")},
+        "levels": {scope: _level(getattr(run, scope), run, run.extra, streams) for scope in ("cluster", "hosts")},
         "tails": {},
     }
+    if run.failed is not None:
+        content["levels"]["failed"] = _level(_counted(run.failed, answer.parts[0].layout), run, run.extra, streams)
     if run.thread_tails is None:
-        content["levels"]["threads"] = _level(run.threads, (), streams)
+        content["levels"]["threads"] = _level(run.threads, run, (), streams)
     else:
         content["tails"]["threads"] = _tails(run.thread_tails, streams)
     if run.tails is not None:
         content["tails"]["hosts"] = _tails(_host_tails(run.tails), streams)
     return content
+
+
+def _counted(failed: Answer, layout: Layout) -> Answer:
+    """Return how many operations of each row failed, in the first bin of a layout."""
+    parts = [
+        replace(
+            part,
+            layout=layout,
+            indptr=np.arange(len(part) + 1),
+            bins=np.zeros(len(part), np.int64),
+            counts=part.failures,
+            exact=None,
+        )
+        for part in failed.parts
+    ]
+    return replace(failed, parts=tuple(parts))
 
 
 def _key(labels: Sequence[str], answer: Answer, extra: Sequence[str]) -> dict[str, str]:
@@ -201,10 +221,10 @@ def _key(labels: Sequence[str], answer: Answer, extra: Sequence[str]) -> dict[st
     return key
 
 
-def _level(answer: Answer, extra: Sequence[str], streams: Streams) -> dict[str, Any]:
+def _level(answer: Answer, run: Overview, extra: Sequence[str], streams: Streams) -> dict[str, Any]:
     """Return what the JSON says of a level, its numbers added to the streams."""
     parts = [part for part in answer.parts if len(part)]
-    clock = _clock(answer)
+    clock = _clock(answer, run)
     exact = any(part.exact is not None and bool(part.exact.known.any()) for part in parts)
     weighted = any(part.completions is not None for part in parts)
     rows: list[tuple[dict[str, Any], int, int, int, int]] = []
@@ -237,7 +257,7 @@ def _level(answer: Answer, extra: Sequence[str], streams: Streams) -> dict[str, 
         if kept.get(name, True):
             streams.add(np.concatenate(column))
     return {
-        **_times(answer),
+        **_times(answer, run),
         "keys": [key for key, *_ in rows],
         "rows": [row[1] for row in rows],
         "layouts": [row[2] for row in rows],
@@ -249,16 +269,17 @@ def _level(answer: Answer, extra: Sequence[str], streams: Streams) -> dict[str, 
     }
 
 
-def _clock(answer: Answer) -> tuple[int, int]:
-    """Return the start of the first window and the width of all in ns."""
-    low, high = span_of([part for part in answer.parts if len(part)])
-    return low, answer.step_ns or max(high - low, 1)
+def _clock(answer: Answer, run: Overview | None = None) -> tuple[int, int, int]:
+    """Return the start of the first window, the width of all and the end of the last in ns; windows of a run's failures count."""
+    beside = run.failed.parts if run and run.failed else ()
+    low, high = span_of([part for part in (*answer.parts, *beside) if len(part)])
+    step = answer.step_ns or max(high - low, 1)
+    return low // step * step if answer.step_ns else low, step, high
 
 
-def _times(answer: Answer) -> dict[str, Any]:
+def _times(answer: Answer, run: Overview | None = None) -> dict[str, Any]:
     """Return when windows are: the first begins at `origin`, is the `base`-th since 1970, each is `step` ms wide."""
-    low, step = _clock(answer)
-    _, high = span_of([part for part in answer.parts if len(part)])
+    low, step, high = _clock(answer, run)
     return {
         "origin": low / MS,
         "step": step / MS,
@@ -291,7 +312,7 @@ def _tail_rows(answers: Iterable[Answer], streams: Streams) -> dict[str, Any]:
     keys, sizes, layouts, columns = [], [], [], []
     for answer in answers:
         content = content or _times(answer)
-        low, step = _clock(answer)
+        low, step, _ = _clock(answer)
         for part in answer.parts:
             ordered = part.take(np.lexsort((part.start_ns, part.series)))
             codes, counts = np.unique(ordered.series, return_counts=True)

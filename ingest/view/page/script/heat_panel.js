@@ -109,10 +109,26 @@ const heatPanel = (() => {
       return { total: { ...parts.total, id, names: [""], span: parts.span }, lit: parts.lit };
     });
   }
-  function sentence({ outside: [below, above], counts, dropped }, sums, lit) {
+  const failedOf = (failed, n) => (n === null ? `${whole(failed)} operations failed, of how many the page does not hold` : `${whole(failed)} of ${whole(n)} operations failed (${percent(failed / n)})`);
+  // The columns of a table in which operations failed under the same filters: how many, of how many (null: of a host that the page has no bins
+  // of), and how a tooltip says so.
+  function failuresIn(total) {
+    const { run: { levels, tails }, state: { host: chosen } } = now(), isUnknown = chosen && tails.hosts && !levels.hosts.keys.some(({ host }) => host === chosen);
+    if (!levels.failed) return [];
+    const { level, pick } = groupsOf("failed"), { width, span: [begin, end] } = total, columnOf = (t) => Math.round((t - total.begin) / width);
+    const [from, to] = tailboard.touched(level, { t: begin, t2: end }, [0, level.windows]), others = new Map(Array.from(total.t, (t, row) => [columnOf(t), total.n[row] / total.unit]));
+    const table = merged(level, now().content.layouts, pick, from, to, Math.round(width / level.step));
+    return Array.from(table.t, (at, row) => {
+      const failed = table.n[row] / table.unit, n = isUnknown ? null : failed + (others.get(columnOf(at)) ?? 0), t = Math.max(at, begin), t2 = Math.min(at + width, end);
+      return { t, t2, failed, n, share: n && failed / n, told: { window: when({ t, t2 }), failures: failedOf(failed, n) } };
+    });
+  }
+  function sentence({ outside: [below, above], counts, dropped }, sums, lit, failures, n) {
     const sum = (values) => values.reduce((all, c) => all + c, 0), over = sum(dropped), all = sum(counts) + over;
     const outside = [[below, "below"], [above, "above"]].filter(([n]) => n).map(([n, where]) => `${whole(n)} ${where}`).join(" and ");
+    const failed = failures.reduce((all, each) => all + each.failed, 0);
     return [
+      failed && `${failedOf(failed, failures[0].n && failed + n)}: the row above the map.`,
       over && `${whole(over)} samples lie above the map.`,
       outside && `Samples not shown: ${outside} the range of latency.`,
       ...lit.map(({ name }, at) => `${name}: ${whole(sum(sums[at].counts) + sum(sums[at].dropped))} of ${whole(all)} samples in the map.`),
@@ -173,18 +189,19 @@ const heatPanel = (() => {
       return { ...drawn, pictures: [{ image: drawn.image, above: drawn.above, t: map.begin, t2: map.begin + map.columns * map.width }] };
     });
     const { averages, stacked } = latest("averages", [...id, hues, seconds], () => averagesOf(map, seconds, lit)), sum = (values) => values.reduce((all, c) => all + c, 0);
-    Object.assign(shown, { map, line, image, shade, above });
+    const failures = latest("failures", [total.id], () => failuresIn(total));
+    Object.assign(shown, { map, failures, line, image, shade, above });
     now().page.heat = shown; // for tests
     if (shown.cursor && !(shown.cursor.t >= total.span[0] && shown.cursor.t2 <= total.span[1])) shown.cursor = null;
     const width = `windows of ${line.width / 1000} s`, cells = line.width === total.width ? "" : `; its cells have ${total.width / 1000} s`;
     const words = points.length ? `The line is ${what(state.p)}; ${width}${cells}.` : map.columns && `Windows of ${total.width / 1000} s.`;
-    const says = sayHighestOr(tooFew(state.p, map.counts), points, words, ...sentence(map, map.lit, lit), mixedIn(total));
+    const says = sayHighestOr(tooFew(state.p, map.counts), points, words, ...sentence(map, map.lit, lit, failures, sum(total.n) / total.unit), mixedIn(total));
     const over = sum(map.dropped), all = sum(map.counts) + over;
     const signals = {
       axis, low, high, yd, zoomable: true, colors: base, stops: legend.stops, texts: legend.texts, meaning: legend.title, box: frameOf({ yd }, total.span),
-      dropped: over ? `${whole(over)} above` : "", average: all ? `${number(Number((all / seconds).toPrecision(4)))} a second` : "",
+      dropped: over ? `${whole(over)} above` : "", failed: failures.length ? `${whole(sum(failures.map((each) => each.failed)))} failed` : "", average: all ? `${number(Number((all / seconds).toPrecision(4)))} a second` : "",
     };
-    return { merged: total, data: { pictures, points, paths: pathsOf(points, total.span, yd, constant), averages, lit_averages: stacked }, signals, says, height };
+    return { merged: total, data: { pictures, failures, points, paths: pathsOf(points, total.span, yd, constant), averages, lit_averages: stacked }, signals, says, height };
   }
   // Who made the samples of a cell by a label, where the page holds bins by it, and in which windows it holds them.
   function split(label, cell, upper) {
@@ -217,10 +234,11 @@ const heatPanel = (() => {
     const { t, t2, lower } = (shown.cursor = cell);
     page.views.heatmap.signal("pointed", { t, t2, lower, upper: cell.upper }).runAsync();
   }
-  // The filled cells as rows of a table, for csv.
+  // The filled cells as rows of a table, for csv, and then what failed, which is above all latencies.
   function rows() {
-    const lit = highlights(), named = (counts) => Object.fromEntries(lit.map(({ name }, at) => [name, counts[at]]));
-    return heat.cellsOf(shown.map).map(({ t, t2, lower, upper, c, n, cum, open, over, lit: counts }) => ({ t, t2, lower, upper, c, n, cum, open, over, ...named(counts) }));
+    const lit = highlights(), beyond = { lower: "inf", upper: "inf" }, named = (counts) => Object.fromEntries(lit.map(({ name }, at) => [name, counts[at]]));
+    const cells = heat.cellsOf(shown.map).map(({ t, t2, lower, upper, c, n, cum, open, over, lit: counts }) => ({ t, t2, lower, upper, c, n, cum, open, over, ...named(counts) }));
+    return [...cells, ...shown.failures.map(({ t, t2, failed: c, n }) => ({ t, t2, ...beyond, c, n, cum: n, open: 0, over: 0 }))];
   }
   // What a tooltip says of a cell.
   function brief(cell) {

@@ -34,7 +34,7 @@ const tailboard = (() => {
     };
     const Bins = content.layouts.every(({ values }) => values.length <= 65_536) ? Uint16Array : Uint32Array;
     for (const run of content.runs) {
-      for (const level of ["cluster", "hosts", "threads"].map((scope) => run.levels[scope]).filter(Boolean)) {
+      for (const level of ["cluster", "hosts", "failed", "threads"].map((scope) => run.levels[scope]).filter(Boolean)) {
         level.first = starts(level.rows);
         const rows = level.first.at(-1);
         level.window = added(take(rows, Uint32Array), level.first);

@@ -15,11 +15,11 @@ const tables = (() => {
     return [from, Math.max(from + 1, Math.min(level.windows, place(state.to, Math.ceil, level.windows)))];
   }
   const spanOf = (level, windows) => windows.map((window) => level.origin + window * level.step);
-  // The level that holds the groups of a label, the names of its groups, the group of each series, and the windows.
+  // The level that holds the groups of a label (or what failed, as one group), the names of its groups, the group of each series, and the windows.
   function groupsOf(by, of = now.run, kind = now.state.kind) {
     const { state } = now;
-    const level = of.levels[by === "thread" ? "threads" : state.host || by === "host" ? "hosts" : "cluster"];
-    const keys = level.keys.map((key) => (passes(key, state.op, kind) ? (by ? key[by] : "") : null));
+    const level = of.levels[by === "thread" ? "threads" : by === "failed" ? by : state.host || by === "host" ? "hosts" : "cluster"];
+    const keys = level.keys.map((key) => (passes(key, state.op, kind) ? key[by] ?? "" : null));
     const names = [...new Set(keys.filter((key) => key !== null))].sort();
     const pick = keys.map((key) => (key === null ? -1 : names.indexOf(key)));
     return { level, names, pick, windows: of === now.run ? windowsOf(level) : [0, level.windows] };
