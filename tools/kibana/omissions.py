@@ -9,12 +9,12 @@ from ingest.view.page.panels.omission import KINDS
 from tools.kibana import requests, tables
 from tools.kibana.bins import formula, snapped
 from tools.kibana.filling import Spec, filled, named, percentile, threshold
-from tools.kibana.pictures import HDR, TOPMOST, answer
+from tools.kibana.pictures import NEAREST, TOPMOST, answer
 from tools.kibana.tables import entry, keep
 
 KIND_WINDOWS, GAP_WINDOWS = 17, 35
 COMPARED = ("response", "service")
-MEDIAN = "datum.window.p.values['50.0']"
+MEDIAN = f"datum.window.p.values[{tables.percent_key('50')}]"
 CHOSEN = f"datum.window.p.values[{tables.percent_key('percentile')}]"
 
 
@@ -40,7 +40,7 @@ def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
         tables.gaps(by="kind", name="gaps"),
         *tables.noted(prefix),
     ]
-    return filled("omission", data, [percentile(), *threshold(), named()], f"'median, p' + percentile + ' and maximum {HDR}'")
+    return filled("omission", data, [percentile(), *threshold(), named()], f"'median, p' + percentile + ' and maximum {NEAREST}'")
 
 
 def gap(prefix: str, fields: Mapping[str, Any]) -> Spec:
@@ -75,7 +75,7 @@ def gap(prefix: str, fields: Mapping[str, Any]) -> Spec:
         tables.gaps(),
         *tables.noted(prefix),
     ]
-    return filled("gap", data, [percentile(), named()], f"'p' + percentile + ' of response minus that of service, {HDR}'")
+    return filled("gap", data, [percentile(), named()], f"'p' + percentile + ' of response minus that of service, {NEAREST}'")
 
 
 def kind_curves(prefix: str, fields: Mapping[str, Any]) -> Spec:

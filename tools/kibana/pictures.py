@@ -12,7 +12,7 @@ from tools.kibana.filling import Spec, choice, clicked, filled, percentile, shad
 from tools.kibana.tables import Entry, entry, keep
 
 SURFACE = (50, 75, 90, 95, 98, 99, 99.5, 99.9, 99.95, 99.99)
-HDR = "by hdr: at that rank or one below, snapped to its bin"
+NEAREST = "at the nearest rank"
 TOPMOST = "datum.half && datum.own == datum.top ? 1 : 0"
 CELL = tables.only("t", "t2", "v", "n", "open", "row")
 ORDERED = {"type": "collect", "sort": {"field": "row"}}
@@ -51,7 +51,7 @@ def percentiles(prefix: str, fields: Fields) -> Spec:
         *_all_windows(picked),
         *tables.noted(prefix),
     ]
-    return filled("percentiles", data, [percentile(), *threshold()], f"'{HDR}'")
+    return filled("percentiles", data, [percentile(), *threshold()], f"'{NEAREST}'")
 
 
 def _all_windows(picked: str) -> list[Entry]:
@@ -70,7 +70,7 @@ def surface(prefix: str, fields: Fields) -> Spec:
     """Return the percentile surface: a row a percentile, colour is latency."""
     downwards = {"type": "collect", "sort": {"field": "p", "order": "descending"}}
     data = [
-        answer(prefix, requests.body(fields, requests.over_time())),
+        answer(prefix, requests.body(fields, requests.over_time(percents=SURFACE))),
         *tables.chosen_runs(),
         tables.windows(),
         tables.percentile_rows("ranked", "windows", "window.p.values", f"{list(SURFACE)}"),
@@ -79,7 +79,7 @@ def surface(prefix: str, fields: Fields) -> Spec:
         tables.gaps(),
         *tables.noted(prefix),
     ]
-    return filled("surface", data, [], f"'{HDR}'")
+    return filled("surface", data, [], f"'{NEAREST}'")
 
 
 def heatmap(prefix: str, fields: Fields) -> Spec:
@@ -103,7 +103,7 @@ def heatmap(prefix: str, fields: Fields) -> Spec:
         choice("axis", "log", ["log", "linear"], "axis"),
         clicked(),
     ]
-    return filled("heatmap", data, inputs, f"'line: p' + percentile + ' {HDR}'")
+    return filled("heatmap", data, inputs, f"'line: p' + percentile + ' {NEAREST}'")
 
 
 def hosts(prefix: str, fields: Fields) -> Spec:

@@ -15,6 +15,7 @@ whose memory (40 kB each) no circuit breaker counts; Kibana makes at most seven 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,10 +24,8 @@ from ingest.store.elastic.documents import PATHS
 
 Json = dict[str, Any]
 
-PERCENTS = (
-    *(1, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 85, 90, 92.5),
-    *(95, 97, 98, 99, 99.5, 99.9, 99.95, 99.99, 99.995, 99.999),
-)
+PERCENTS = (50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.999)
+RATIO, MOST_SAMPLES = 2.5, 10_000_000_000  # of what is asked above a percentile; of a window whose percentiles are exact
 HDR_WINDOWS, HEAT_WINDOWS = 71, 42  # the budget: 7 times as many, fine and coarse, in a heat map two histograms each
 HDR = {"number_of_significant_value_digits": 2}
 OVERVIEW, STORED = "rollup.overview", "rollup.stored"
@@ -56,9 +55,24 @@ def latency_rows(an_octave: int) -> Json:
     return {"percentile_ranks": {"field": "latency.histogram", "values": below, "hdr": HDR}}
 
 
+def steps(percent: float) -> int:
+    """Return how many percentiles above one are asked for, too."""
+    return 1 + math.ceil(math.log((100 - percent) * MOST_SAMPLES / 100, RATIO))
+
+
 def ranks(percents: Sequence[float] = PERCENTS) -> Json:
-    """Return the aggregation of percentiles: hdr with 2 digits, a rank of at most one below nearest rank, within 0.8 %."""
-    return {"percentiles": {"field": "latency.histogram", "percents": list(percents), "hdr": HDR}}
+    """Return the aggregation of percentiles: hdr with 2 digits, each value within 0.8 %.
+
+    The server takes the rank round(p n), which is one below the nearest rank ceil(p n) of every second window. So percentiles
+    above p are asked for, too: of n samples one of them has the nearest rank, and tables.percent_key says which. They lie above p
+    by (100 - p) / 2.5^k, rounded to two digits: short numbers, of which each step is short enough to miss no rank.
+    """
+    above = {
+        round(percent + float(f"{(100 - percent) * RATIO**-step:.2g}"), 12)
+        for percent in percents
+        for step in range(steps(percent))
+    }
+    return {"percentiles": {"field": "latency.histogram", "percents": sorted({*map(float, percents), *above}), "hdr": HDR}}
 
 
 def windows(target: int, aggs: Mapping[str, Any]) -> Json:
@@ -81,9 +95,9 @@ def tops() -> Json:
     return {"max": highest("latency.max"), "top": highest("latency.histogram")}
 
 
-def over_time(target: int = HDR_WINDOWS) -> Json:
+def over_time(target: int = HDR_WINDOWS, percents: Sequence[float] = PERCENTS) -> Json:
     """Return what percentiles over time and the surface need: each window and all of them together."""
-    each = {"n": samples(), **tops(), "p": ranks()}
+    each = {"n": samples(), **tops(), "p": ranks(percents)}
     return {**each, "over_time": windows(target, each)}
 
 

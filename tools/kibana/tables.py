@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tools.kibana import requests
 from tools.kibana.bins import LAYOUT_COLUMNS, Transform, bin_of, edges_of, formula, layout_columns, snapped, value_of
 from tools.kibana.requests import FIRST_OCTAVE, LAST_OCTAVE, NARROW_ROWS, ROWS, marks, url
 
@@ -132,9 +133,19 @@ def percentile_rows(name: str, source: str, values: str, chosen: str, kept: Sequ
     )
 
 
-def percent_key(percent: str) -> str:
-    """Return the expression for the name of a percentile in an answer, as Java writes numbers: 99.9, 50.0."""
-    return f"({percent} % 1 ? '' + {percent} : {percent} + '.0')"
+def percent_key(percent: str, samples: str = "datum.n") -> str:
+    """Return the expression for the name in an answer to requests.ranks of what has the nearest rank of a percentile.
+
+    Names are as Java writes numbers: 99.9, 50.0. Where the rank round(p n) of the server is the nearest rank, `short` of which it
+    is by less than a half, the name is that of the percentile; else that of the highest one that does not overshoot the rank.
+    """
+    parts = f"{samples} * round({percent} * 1e4) / 1e6"
+    short = f"(ceil({parts}) - {parts})"
+    step = f"max(0, ceil(log((100 - {percent}) * {samples} / 100 / ({short} + 0.42)) / log({requests.RATIO})))"
+    raised = f"{percent} + toNumber(format((100 - {percent}) * pow({requests.RATIO}, -{step}), '.2~r'))"
+    known = f"{short} < 0.49 || {samples} > {requests.MOST_SAMPLES}"
+    text = f"format({known} ? {percent} : {raised}, '.12~f')"
+    return f"replace({text}, regexp('^([0-9]+)$'), '$1.0')"
 
 
 def carried(source: str, name: str = "points", kept: Sequence[str] = ()) -> Entry:
