@@ -31,9 +31,11 @@ def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
             formula("label", "datum.kind"),
             formula("high", "datum.top_ns"),
             formula("open_high", TOPMOST),
-            snapped("low", MEDIAN),
+            formula("median", MEDIAN),
+            snapped("low", "datum.median"),
             formula("p", "percentile"),
-            snapped("reached", CHOSEN),
+            formula("h", CHOSEN),
+            snapped("reached", "datum.h"),
             formula("v", f"{tables.CARRIES} ? datum.reached : null"),
             tables.only("t", "t2", "label", "low", "v", "high", "n", "open", "open_high"),
         ),
@@ -46,7 +48,7 @@ def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
 def gap(prefix: str, fields: Mapping[str, Any]) -> Spec:
     """Return by how much a percentile of response is above that of service, over time."""
     asked = {"over_time": requests.windows(GAP_WINDOWS, {"n": requests.samples(), "p": requests.ranks()})}
-    reached = [formula("p", "percentile"), keep(tables.CARRIES), *snapped("v", CHOSEN)]
+    reached = [formula("p", "percentile"), keep(tables.CARRIES), formula("h", CHOSEN), *snapped("v", "datum.h")]
     service = {
         "type": "lookup",
         "from": "service",
