@@ -175,7 +175,7 @@ def body(
     terms.append({"range": {f"{measured}.count": {"gt": 0}}})  # a reload may leave rollups of windows that lost all samples
     if only:
         terms.append({"terms": {"kind": list(only)}})
-    kind = {"field": "kind", "size": kinds, "order": {"preference": "desc"}, "collect_mode": "breadth_first"}
+    kind = {"field": "kind", "missing": "-", "size": kinds, "order": {"preference": "desc"}, "collect_mode": "breadth_first"}
     run = {"field": "run.id", "size": runs, "shard_size": runs + 4, "order": {"began": "desc"}, "collect_mode": "breadth_first"}
     facts = {"step": highest(step_field(where)), "layouts": {"terms": {"field": f"{measured}.layout", "size": 2}}}
     if "rollup.scope" in where:

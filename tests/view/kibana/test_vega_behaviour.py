@@ -45,6 +45,13 @@ def stalled(server, tmp_path_factory) -> Served:
     return loaded(server, folder, f"stall-{uuid.uuid4().hex[:8]}", loads)
 
 
+@pytest.fixture(scope="module")
+def bare(server, tmp_path_factory) -> Served:
+    """An untagged HdrHistogram log of a program that is not known: samples without kind, host and operation."""
+    words = (str(ROOT / "tests" / "data" / "hdr" / "2.2.2-3-digits.hlog"), "--recorded-unit", "ns")
+    return loaded(server, tmp_path_factory.mktemp("bare"), f"bare-{uuid.uuid4().hex[:8]}", {"bare": words})
+
+
 def answer(served, **words):
     with open_store(served.sqlite) as store:
         return store.answer(Question(**{"step": 10 * SECOND, **words}))
@@ -212,3 +219,20 @@ def test_nothing_here_is_said(page, served) -> None:
     ):
         page.draw(served.answered(served.spec(picture, **words), Shown(0, HOUR)))
         assert page.signal("heading") == "no completions here: try another time range, run or filter"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("picture", ["percentiles", "heatmap", "hosts", "distribution"])
+def test_k2_a_run_without_kind_host_or_operation_is_shown(page, bare, picture) -> None:
+    page.draw(bare.answered(bare.spec(picture)))
+    assert page.signal("heading").startswith("run bare, -")
+    with open_store(bare.sqlite) as store:
+        samples = store.answer(Question(step="all")).samples
+    told = {"heatmap": "cells", "distribution": "points"}.get(picture, "windows")
+    rows = page.table(told)
+    found = (
+        max(row["cum"] for row in rows)
+        if picture == "distribution"
+        else sum(row["c" if picture == "heatmap" else "n"] for row in rows)
+    )
+    assert found == samples > 0
