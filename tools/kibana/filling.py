@@ -48,6 +48,7 @@ GROUND = re.compile(r"(?<![:@\w])pointerdown")
 FAILED = (
     "(data('answer')[0] && data('answer')[0]._shards && data('answer')[0]._shards.failed > 0 ? 'INCOMPLETE: '"
     " + data('answer')[0]._shards.failed + ' of ' + data('answer')[0]._shards.total + ' shards failed; ' : '')"
+    " + (data('answer')[0] && data('answer')[0].timed_out ? 'INCOMPLETE: the server ran out of time; ' : '')"
 )
 LACKING = {"type": "filter", "expr": "datum.lacking"}
 APPROXIMATE = {"type": "filter", "expr": "datum.approximate"}

@@ -236,3 +236,18 @@ def test_k2_a_run_without_kind_host_or_operation_is_shown(page, bare, picture) -
         else sum(row["c" if picture == "heatmap" else "n"] for row in rows)
     )
     assert found == samples > 0
+
+
+@pytest.mark.slow
+def test_k4_an_answer_that_ran_out_of_time_is_called_incomplete(page, served) -> None:
+    spec = served.answered(served.spec("heatmap"))
+    page.draw(
+        {
+            **spec,
+            "data": [
+                {**one, "values": {**one["values"], "timed_out": True}} if one["name"] == "answer" else one
+                for one in spec["data"]
+            ],
+        }
+    )
+    assert page.signal("heading").startswith("INCOMPLETE: the server ran out of time; run nightly/")
