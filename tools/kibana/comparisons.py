@@ -26,7 +26,7 @@ def runs(prefix: str, fields: Mapping[str, Any]) -> Spec:
         tables.percentile_rows("ranked", "elapsed", "window.p.values", "[percentile]", ("run", "name")),
         tables.carried("ranked", kept=("run", "name")),
     ]
-    return filled("runs", data, [percentile(), *threshold(), named(), tall("cell")], f"'p' + percentile + ' {NEAREST}'")
+    return filled("runs", data, [percentile(), *threshold(), named(), tall("cell")], f"'p' + percentile + ' ' + {NEAREST}")
 
 
 def maps(prefix: str, fields: Mapping[str, Any]) -> Spec:

@@ -14,8 +14,8 @@ from tools.kibana.tables import entry, keep
 
 KIND_WINDOWS, GAP_WINDOWS = 17, 35
 COMPARED = ("response", "service")
-MEDIAN = f"datum.window.p.values[{tables.percent_key('50')}]"
-CHOSEN = f"datum.window.p.values[{tables.percent_key('percentile')}]"
+MEDIAN = tables.reached("datum.window.p.values", "50")
+CHOSEN = tables.reached("datum.window.p.values", "percentile")
 
 
 def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
@@ -42,7 +42,9 @@ def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
         tables.gaps(by="kind", name="gaps"),
         *tables.noted(prefix),
     ]
-    return filled("omission", data, [percentile(), *threshold(), named()], f"'median, p' + percentile + ' and maximum {NEAREST}'")
+    return filled(
+        "omission", data, [percentile(), *threshold(), named()], f"'median, p' + percentile + ' and maximum ' + {NEAREST}"
+    )
 
 
 def gap(prefix: str, fields: Mapping[str, Any]) -> Spec:
@@ -77,7 +79,7 @@ def gap(prefix: str, fields: Mapping[str, Any]) -> Spec:
         tables.gaps(),
         *tables.noted(prefix),
     ]
-    return filled("gap", data, [percentile(), named()], f"'p' + percentile + ' of response minus that of service, {NEAREST}'")
+    return filled("gap", data, [percentile(), named()], f"'p' + percentile + ' of response minus that of service, ' + {NEAREST}")
 
 
 def kind_curves(prefix: str, fields: Mapping[str, Any]) -> Spec:

@@ -25,8 +25,10 @@ from ingest.store.elastic.documents import PATHS
 Json = dict[str, Any]
 
 PERCENTS = (50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.999)
-RATIO, MOST_SAMPLES = 2.5, 10_000_000_000  # of what is asked above a percentile; of a window whose percentiles are exact
+RATIO = 2.9  # of what is asked above a percentile
+MOST_SAMPLES, MOST_OF_RUN = 100_000_000, 10_000_000_000  # of a window, of a run, whose percentiles are exact
 HDR_WINDOWS, HEAT_WINDOWS = 71, 42  # the budget: 7 times as many, fine and coarse, in a heat map two histograms each
+MEDIAN = 50
 HDR = {"number_of_significant_value_digits": 2}
 OVERVIEW, STORED = "rollup.overview", "rollup.stored"
 FINE_MINUTES = 5  # up to about this range windows are narrower than the 10 s of overviews
@@ -55,22 +57,24 @@ def latency_rows(an_octave: int) -> Json:
     return {"percentile_ranks": {"field": "latency.histogram", "values": below, "hdr": HDR}}
 
 
-def steps(percent: float) -> int:
-    """Return how many percentiles above one are asked for, too."""
-    return 1 + math.ceil(math.log((100 - percent) * MOST_SAMPLES / 100, RATIO))
+def steps(percent: float, most: int) -> range:
+    """Return the numbers k of the percentiles above one that are asked for, too: (100 - p) / 2.9^k above it."""
+    most_beyond = (100 - percent) * most / 100
+    return range(0) if percent == MEDIAN else range(1 + math.ceil(math.log(most_beyond, RATIO)))
 
 
-def ranks(percents: Sequence[float] = PERCENTS) -> Json:
+def ranks(percents: Sequence[float] = PERCENTS, most: int = MOST_SAMPLES) -> Json:
     """Return the aggregation of percentiles: hdr with 2 digits, each value within 0.8 %.
 
     The server takes the rank round(p n), which is one below the nearest rank ceil(p n) of every second window. So percentiles
-    above p are asked for, too: of n samples one of them has the nearest rank, and tables.percent_key says which. They lie above p
-    by (100 - p) / 2.5^k, rounded to two digits: short numbers, of which each step is short enough to miss no rank.
+    above p are asked for, too: of up to `most` samples one of them has the nearest rank, and tables.percent_key says which. They
+    lie above p by (100 - p) / 2.9^k, rounded to three digits: short numbers, of which each step is short enough (3) to miss no
+    rank. The median needs none: a half of n is exact, and rounded up.
     """
     above = {
-        round(percent + float(f"{(100 - percent) * RATIO**-step:.2g}"), 12)
+        round(percent + float(f"{(100 - percent) * RATIO**-step:.3g}"), 12)
         for percent in percents
-        for step in range(steps(percent))
+        for step in steps(percent, most)
     }
     return {"percentiles": {"field": "latency.histogram", "percents": sorted({*map(float, percents), *above}), "hdr": HDR}}
 
@@ -95,10 +99,11 @@ def tops() -> Json:
     return {"max": highest("latency.max"), "top": highest("latency.histogram")}
 
 
-def over_time(target: int = HDR_WINDOWS, percents: Sequence[float] = PERCENTS) -> Json:
+def over_time(percents: Sequence[float] = PERCENTS) -> Json:
     """Return what percentiles over time and the surface need: each window and all of them together."""
-    each = {"n": samples(), **tops(), "p": ranks(percents)}
-    return {**each, "over_time": windows(target, each)}
+    each = {"n": samples(), **tops()}
+    over_time = windows(HDR_WINDOWS, {**each, "p": ranks(percents)})
+    return {**each, "p": ranks(percents, MOST_OF_RUN), "over_time": over_time}
 
 
 def heat(target: int = HEAT_WINDOWS, an_octave: int = ROWS) -> Json:

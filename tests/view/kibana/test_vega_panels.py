@@ -24,8 +24,8 @@ from tests.view.kibana.conftest import ROOT, loaded
 from tools.kibana.asked import Shown, chosen
 from tools.kibana.bins import layout_columns, snapped
 from tools.kibana.compile import compiled
-from tools.kibana.pictures import SURFACE
-from tools.kibana.requests import MOST_SAMPLES, PERCENTS, ranks
+from tools.kibana.pictures import LAGS, SURFACE
+from tools.kibana.requests import MOST_OF_RUN, PERCENTS, ranks
 from tools.kibana.tables import percent_key
 
 SECOND = 1_000_000_000
@@ -90,18 +90,35 @@ def test_bins_in_a_panel_are_those_of_the_layout(page, layout) -> None:
 def test_k1_of_any_number_of_samples_one_percentile_that_is_asked_has_the_nearest_rank(page) -> None:
     """The server takes the rank floor(p / 100 * n + 0.5) in double precision, but at least the first."""
     rng = np.random.default_rng(48)
-    many = [*range(1, 400), *np.exp(rng.uniform(np.log(400), np.log(MOST_SAMPLES), 1500)).astype(np.int64).tolist(), MOST_SAMPLES]
-    percents = sorted({*PERCENTS, *SURFACE})
+    many = [*range(1, 400), *np.exp(rng.uniform(np.log(400), np.log(MOST_OF_RUN), 1500)).astype(np.int64).tolist(), MOST_OF_RUN]
+    percents = sorted({*PERCENTS, *SURFACE, *LAGS})
     rows = [{"p": percent, "n": n} for percent in percents for n in many]
     key = {"type": "formula", "as": "key", "expr": percent_key("datum.p")}
     page.draw(
         {"$schema": "https://vega.github.io/schema/vega/v5.json", "data": [{"name": "rows", "values": rows, "transform": [key]}]}
     )
-    asked = {percent: {repr(one) for one in ranks([percent])["percentiles"]["percents"]} for percent in percents}
+    asked = {percent: {repr(one) for one in ranks([percent], MOST_OF_RUN)["percentiles"]["percents"]} for percent in percents}
     for row in page.table("rows"):
         assert row["key"] in asked[row["p"]], row
         nearest = math.ceil(Fraction(str(row["p"])) * row["n"] / 100)
         assert max(1, int(float(row["key"]) / 100 * row["n"] + 0.5)) == nearest, row
+
+
+@pytest.mark.slow
+def test_k1_of_more_samples_than_reckoned_with_the_heading_says_what_the_rank_is(page, served) -> None:
+    spec = served.answered(served.spec("percentiles"))
+    page.draw(spec)
+    assert page.signal("heading").endswith("at the nearest rank")
+    told = [row for row in page.table("points") if row["label"] != "max"]
+    [answer_] = [one for one in spec["data"] if one["name"] == "answer"]
+    [kind] = answer_["values"]["aggregations"]["picked"]["runs"]["buckets"][0]["kinds"]["buckets"]
+    for window in kind["over_time"]["buckets"]:
+        window["n"]["value"] = window["n"]["value"] * 1_000_000_000 + 1
+    page.draw(spec)
+    assert page.signal("heading").endswith("at the nearest rank, or one below it")
+    assert {(row["t"], row["label"]) for row in told} <= {
+        (row["t"], row["label"]) for row in page.table("points") if row["v"] > 0
+    }
 
 
 @pytest.mark.slow
