@@ -181,7 +181,9 @@ def body(
     if only:
         terms.append({"terms": {"kind": list(only)}})
     kind = {"field": "kind", "missing": "-", "size": kinds, "order": {"preference": "desc"}, "collect_mode": "breadth_first"}
-    run = {"field": "run.id", "size": runs, "shard_size": runs + 4, "order": {"began": "desc"}, "collect_mode": "breadth_first"}
+    began = _began(where)
+    order = [{name: "desc"} for name in began]
+    run = {"field": "run.id", "size": runs, "shard_size": runs + 4, "order": order, "collect_mode": "breadth_first"}
     facts = {"step": highest(step_field(where)), "layouts": {"terms": {"field": f"{measured}.layout", "size": 2}}}
     if "rollup.scope" in where:
         facts["lacking"] = {"filter": {"term": {"rollup.complete": False}}, "aggs": {"n": samples()}}
@@ -191,10 +193,19 @@ def body(
     inside: Json = {"kinds": {"terms": kind, "aggs": {"preference": highest("kind_preference"), **asked}}}
     if by_layer:
         inside = {layer: {"filter": query, "aggs": inside} for layer, query in _layers().items()}
-    of_runs = {"terms": run, "aggs": {"began": {"min": {"field": "@timestamp"}}, **inside}}
+    of_runs = {"terms": run, "aggs": {**began, **inside}}
     picked = {"filter": {"bool": {"filter": terms}}, "aggs": {"runs": of_runs, "names": {"cardinality": {"field": "run.id"}}}}
     target = _target(inner)
     return {"size": 0, "aggs": {"picked": picked, **({"clock": _clock(target)} if target else {})}}
+
+
+def _began(where: Mapping[str, Any]) -> Json:
+    """Return the aggregations of when a run began: as stored, alike on all shards and for any time range; then its first window.
+
+    Only rollups have it stored, those of before version 7 of the templates neither.
+    """
+    stored = {"start": highest("run.start")} if "rollup.scope" in where else {}
+    return {**stored, "began": {"min": {"field": "@timestamp"}}}
 
 
 def _target(asked: Any) -> int:

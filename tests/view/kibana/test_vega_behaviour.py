@@ -6,6 +6,7 @@ import subprocess
 import sys
 import uuid
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -251,3 +252,30 @@ def test_k4_an_answer_that_ran_out_of_time_is_called_incomplete(page, served) ->
         }
     )
     assert page.signal("heading").startswith("INCOMPLETE: the server ran out of time; run nightly/")
+
+
+def operations(path: Path, seconds: list[int]) -> str:
+    """Write a log with an operation in each of these seconds of an hour."""
+    begin = 1_795_183_200  # 2026-11-20T14:00:00Z
+    lines = [f"{(begin + second) * 1_000_000},{(begin + second) * 1_000_000 + 300},read" for second in seconds]
+    path.write_text("\n".join(["start_us,end_us,op", *lines]) + "\n")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def silent(server, tmp_path_factory) -> Served:
+    """Two runs; the one that began first pauses, and goes on after the other began."""
+    folder = tmp_path_factory.mktemp("silent")
+    old, young = [*range(10), *range(300, 420)], list(range(60, 400))
+    loads = {"old": (operations(folder / "old.csv", old),), "young": (operations(folder / "young.csv", young),)}
+    return loaded(server, folder, f"silent-{uuid.uuid4().hex[:8]}", loads)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("minutes", [0, 3])
+@pytest.mark.parametrize("picture", ["percentiles", "heatmap", "hosts", "distribution"])
+def test_k3_the_run_is_that_which_began_last_whatever_part_of_it_the_time_range_has(page, silent, picture, minutes) -> None:
+    """Within the range the older run has its first window after that of the younger one."""
+    shown = replace(silent.shown, begin_ms=silent.shown.begin_ms + minutes * 60_000)
+    page.draw(silent.answered(silent.spec(picture), shown))
+    assert page.signal("heading").startswith("run young (began last of 2: choose above)")
