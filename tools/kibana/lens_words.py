@@ -53,7 +53,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Buckets by a field's values; `order` is value, name, latest or preference (the kind that is taken by default)."""
+    """Buckets by a field's values; `order` is value, name, latest, preference (the kind that is taken by default) or began (last)."""
 
     field: str
     size: int
