@@ -118,7 +118,8 @@ def table(panel: Panel) -> tuple[Reading, Chart]:
     numbers = {f"value_{place}": number for place, number in enumerate(values(words["columns"], panel))}
     read = reading(panel, list(numbers.values()))
     rows = {f"row_{place}": terms(row, panel) for place, row in enumerate(words["rows"])}
-    buckets = {**_kinds(read), **rows}
+    runs = {name: row for name, row in rows.items() if row.order == "began"}
+    buckets = {**runs, **_kinds(read), **{name: row for name, row in rows.items() if name not in runs}}
     labels = {
         **{bucket.label: name for name, bucket in buckets.items()},
         **{number.label: name for name, number in numbers.items()},
