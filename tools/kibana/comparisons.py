@@ -8,7 +8,7 @@ from typing import Any
 from tools.kibana import requests, tables
 from tools.kibana.bins import formula
 from tools.kibana.filling import Signal, Spec, filled, named, percentile, shades, threshold
-from tools.kibana.pictures import HDR, answer
+from tools.kibana.pictures import NEAREST, answer
 from tools.kibana.tables import Entry, entry
 
 RUNS = 2
@@ -26,7 +26,7 @@ def runs(prefix: str, fields: Mapping[str, Any]) -> Spec:
         tables.percentile_rows("ranked", "elapsed", "window.p.values", "[percentile]", ("run", "name")),
         tables.carried("ranked", kept=("run", "name")),
     ]
-    return filled("runs", data, [percentile(), *threshold(), named(), tall("cell")], f"'p' + percentile + ' {HDR}'")
+    return filled("runs", data, [percentile(), *threshold(), named(), tall("cell")], f"'p' + percentile + ' ' + {NEAREST}")
 
 
 def maps(prefix: str, fields: Mapping[str, Any]) -> Spec:

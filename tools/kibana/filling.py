@@ -48,6 +48,7 @@ GROUND = re.compile(r"(?<![:@\w])pointerdown")
 FAILED = (
     "(data('answer')[0] && data('answer')[0]._shards && data('answer')[0]._shards.failed > 0 ? 'INCOMPLETE: '"
     " + data('answer')[0]._shards.failed + ' of ' + data('answer')[0]._shards.total + ' shards failed; ' : '')"
+    " + (data('answer')[0] && data('answer')[0].timed_out ? 'INCOMPLETE: the server ran out of time; ' : '')"
 )
 LACKING = {"type": "filter", "expr": "datum.lacking"}
 APPROXIMATE = {"type": "filter", "expr": "datum.approximate"}
@@ -179,10 +180,14 @@ def _heard(signal: Mapping[str, Any]) -> Signal:
     return {**signal, **({"on": heard + zoomed} if heard else {})}
 
 
-def percentile() -> Signal:
-    """Return the signal of the percentile that is chosen, one of those that requests ask for."""
-    percents = list(requests.PERCENTS)
-    bind = {"input": "select", "options": percents, "labels": [f"p{percent:g}" for percent in percents], "name": "percentile "}
+def percentile(percents: Sequence[float] = requests.PERCENTS) -> Signal:
+    """Return the signal of the percentile that is chosen, one of those that the request asks for."""
+    bind = {
+        "input": "select",
+        "options": list(percents),
+        "labels": [f"p{percent:g}" for percent in percents],
+        "name": "percentile ",
+    }
     return {"name": "percentile", "value": 99, "bind": bind}
 
 

@@ -21,8 +21,8 @@ Column = dict[str, Any]
 OPERATIONS = {"max": "max", "min": "min", "sum": "sum", "unique": "unique_count"}
 RATE = f"1000 * sum({RATED}) / (unique_count(@timestamp) * max(rollup.step_ms) * unique_count(kind))"
 RATE_PARTS = (("sum", RATED), ("unique", "@timestamp"), ("max", "rollup.step_ms"), ("unique", "kind"))
-PREFERENCE = "kind_preference"
-DIRECTIONS = {"value": "desc", "name": "asc", "latest": "desc", "preference": "desc"}
+HIGHEST = {"preference": "kind_preference", "began": "run.start"}  # buckets are ordered by the maximum of a field
+DIRECTIONS = {"value": "desc", "name": "asc", "latest": "desc", **dict.fromkeys(HIGHEST, "desc")}
 
 
 def number_columns(view: str, identity: str, value: Value) -> dict[str, Column]:
@@ -48,8 +48,9 @@ def window_column(windows: Windows) -> Column:
 def terms_column(view: str, terms: Terms, by: str | None) -> Column:
     """Return the column of buckets by a field's values; `by` is the column that orders them by value."""
     order: dict[str, Any] = {"orderBy": {"type": "alphabetical", "fallback": False}}
-    if terms.order == "preference":
-        order = {"orderBy": {"type": "custom"}, "orderAgg": _number(view, "max", PREFERENCE, "preference", {}, within=True)}
+    if terms.order in HIGHEST:
+        largest = _number(view, "max", HIGHEST[terms.order], terms.order, {}, within=True)
+        order = {"orderBy": {"type": "custom"}, "orderAgg": largest}
     elif terms.order == "value" and by is not None:
         order = {"orderBy": {"type": "column", "columnId": by}}
     direction = DIRECTIONS["name" if terms.order == "value" and by is None else terms.order]

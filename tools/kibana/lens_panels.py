@@ -15,7 +15,7 @@ from tools.kibana.config import Panel
 from tools.kibana.data_views import view_id
 from tools.kibana.kql import written
 from tools.kibana.lens_columns import Column, layer, number_columns, terms_column, window_column
-from tools.kibana.lens_words import Reading, Terms, Value, Windows, page, reading, taken, terms, value, values, windows
+from tools.kibana.lens_words import ROLLUPS, Reading, Terms, Value, Windows, page, reading, taken, terms, value, values, windows
 from tools.kibana.objects import Reference, SavedObject
 
 LAYER = "layer"
@@ -67,7 +67,7 @@ def lens_object(panel: Panel, identity: str, prefix: str) -> SavedObject:
 
 
 def metric(panel: Panel) -> tuple[Reading, Chart]:
-    """Return a tile: a number, perhaps a second one, of one kind, which is its title."""
+    """Return a tile: a number, perhaps a second one, of one kind, which is its title; of rollups of one run."""
     words = taken(panel, ["value"], ["secondary"])
     numbers = {"value": value(words["value"], panel)}
     if "secondary" in words:
@@ -81,6 +81,8 @@ def metric(panel: Panel) -> tuple[Reading, Chart]:
     buckets = _kinds(read)
     if buckets:
         shown |= {"breakdownByAccessor": KIND, "maxCols": 1}
+    if read.view == ROLLUPS:  # the run that the pictures show
+        buckets = {"run": Terms("run.id", 1, "run", "began"), **buckets}
     return read, Chart("lnsMetric", buckets, numbers, shown)
 
 
@@ -116,7 +118,8 @@ def table(panel: Panel) -> tuple[Reading, Chart]:
     numbers = {f"value_{place}": number for place, number in enumerate(values(words["columns"], panel))}
     read = reading(panel, list(numbers.values()))
     rows = {f"row_{place}": terms(row, panel) for place, row in enumerate(words["rows"])}
-    buckets = {**_kinds(read), **rows}
+    runs = {name: row for name, row in rows.items() if row.order == "began"}
+    buckets = {**runs, **_kinds(read), **{name: row for name, row in rows.items() if name not in runs}}
     labels = {
         **{bucket.label: name for name, bucket in buckets.items()},
         **{number.label: name for name, number in numbers.items()},

@@ -13,8 +13,9 @@
 
 A value is a function of a field: `{max: latency.p99, label: p99}`. The functions are max, min, sum (of counts alone), unique (how
 many different values; approximate above 3,000) and rate (counts a second). `scope` and `where: {field: value}` narrow one value.
-A row is `{terms: host.name, size: 50, label: host, order: name}`; order: value (of the first column, largest first), name, or
-latest (largest name first); `hidden: true` keeps it from being shown.
+A row is `{terms: host.name, size: 50, label: host, order: name}`; order: value (of the first column, largest first), name,
+latest (largest name first), or began (of runs, by their stored start, last first: kinds are then picked within them);
+`hidden: true` keeps it from being shown.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from tools.kibana.lens_fields import FUNCTIONS, checked_bucket, checked_value
 
 SCOPES = ("cluster", "host")
 PICKS = ("preferred", "each")
-ORDERS = ("value", "name", "latest")
+ORDERS = ("value", "name", "latest", "began")
 PAGES = (10, 20, 30, 50, 100)
 AUTO = "auto"
 EVERY = re.compile(r"\d+(?:ms|s|m|h)")
@@ -53,7 +54,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Buckets by a field's values; `order` is value, name, latest or preference (the kind that is taken by default)."""
+    """Buckets by a field's values; `order` is one of ORDERS, or preference (the kind that is taken by default)."""
 
     field: str
     size: int

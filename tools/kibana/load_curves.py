@@ -9,7 +9,7 @@ from ingest.query.sweeps import AT_ONCE, FIRST
 from tools.kibana import requests, tables
 from tools.kibana.bins import formula
 from tools.kibana.filling import Spec, filled, named, percentile, threshold
-from tools.kibana.pictures import HDR, answer
+from tools.kibana.pictures import answer
 from tools.kibana.tables import Entry, entry, flatten, keep, only
 
 RUNS = 32
@@ -19,7 +19,7 @@ POINT = ("run", "name", "label", "x", "rate", "v", "n")
 
 def load(prefix: str, fields: Mapping[str, Any]) -> Spec:
     """Return a percentile of whole runs over their depth, where they are a sweep of depths; else over the rate they achieved."""
-    each = {"n": requests.samples(), "p": requests.ranks()}
+    each = {"n": requests.samples(), "p": requests.ranks(most=requests.MOST_OF_RUN)}
     labels = {name: {"terms": {"field": f"labels.{name}", "size": 1}} for name in (*SETTINGS, *AT_ONCE)}
     asked = {
         **labels,
@@ -49,7 +49,7 @@ def load(prefix: str, fields: Mapping[str, Any]) -> Spec:
     axis = {"name": "depth", "update": depth}
     across = {"name": "across", "update": f"({depth}) ? 'requests at once: ' + data('chosen')[0].depth_name : 'I/Os a second'"}
     inputs = [percentile(), *threshold(), named(), axis, across]
-    return filled("load", data, inputs, f"'whole runs, p' + percentile + ' {HDR}'", width=False)
+    return filled("load", data, inputs, "'whole runs, p' + percentile + ' at the nearest rank'", width=False)
 
 
 def swept() -> list[Entry]:

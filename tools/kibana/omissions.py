@@ -9,13 +9,13 @@ from ingest.view.page.panels.omission import KINDS
 from tools.kibana import requests, tables
 from tools.kibana.bins import formula, snapped
 from tools.kibana.filling import Spec, filled, named, percentile, threshold
-from tools.kibana.pictures import HDR, TOPMOST, answer
+from tools.kibana.pictures import NEAREST, TOPMOST, answer
 from tools.kibana.tables import entry, keep
 
 KIND_WINDOWS, GAP_WINDOWS = 17, 35
 COMPARED = ("response", "service")
-MEDIAN = "datum.window.p.values['50.0']"
-CHOSEN = f"datum.window.p.values[{tables.percent_key('percentile')}]"
+MEDIAN = tables.reached("datum.window.p.values", "50")
+CHOSEN = tables.reached("datum.window.p.values", "percentile")
 
 
 def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
@@ -31,22 +31,26 @@ def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
             formula("label", "datum.kind"),
             formula("high", "datum.top_ns"),
             formula("open_high", TOPMOST),
-            snapped("low", MEDIAN),
+            formula("median", MEDIAN),
+            snapped("low", "datum.median"),
             formula("p", "percentile"),
-            snapped("reached", CHOSEN),
+            formula("h", CHOSEN),
+            snapped("reached", "datum.h"),
             formula("v", f"{tables.CARRIES} ? datum.reached : null"),
             tables.only("t", "t2", "label", "low", "v", "high", "n", "open", "open_high"),
         ),
         tables.gaps(by="kind", name="gaps"),
         *tables.noted(prefix),
     ]
-    return filled("omission", data, [percentile(), *threshold(), named()], f"'median, p' + percentile + ' and maximum {HDR}'")
+    return filled(
+        "omission", data, [percentile(), *threshold(), named()], f"'median, p' + percentile + ' and maximum ' + {NEAREST}"
+    )
 
 
 def gap(prefix: str, fields: Mapping[str, Any]) -> Spec:
     """Return by how much a percentile of response is above that of service, over time."""
     asked = {"over_time": requests.windows(GAP_WINDOWS, {"n": requests.samples(), "p": requests.ranks()})}
-    reached = [formula("p", "percentile"), keep(tables.CARRIES), *snapped("v", CHOSEN)]
+    reached = [formula("p", "percentile"), keep(tables.CARRIES), formula("h", CHOSEN), *snapped("v", "datum.h")]
     service = {
         "type": "lookup",
         "from": "service",
@@ -75,7 +79,7 @@ def gap(prefix: str, fields: Mapping[str, Any]) -> Spec:
         tables.gaps(),
         *tables.noted(prefix),
     ]
-    return filled("gap", data, [percentile(), named()], f"'p' + percentile + ' of response minus that of service, {HDR}'")
+    return filled("gap", data, [percentile(), named()], f"'p' + percentile + ' of response minus that of service, ' + {NEAREST}")
 
 
 def kind_curves(prefix: str, fields: Mapping[str, Any]) -> Spec:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ingest.core.labels import THREAD
@@ -12,7 +12,9 @@ from tools.kibana.filling import Spec, choice, clicked, filled, percentile, shad
 from tools.kibana.tables import Entry, entry, keep
 
 SURFACE = (50, 75, 90, 95, 98, 99, 99.5, 99.9, 99.95, 99.99)
-HDR = "by hdr: at that rank or one below, snapped to its bin"
+LAGS = (50, 90, 99, 99.9, 99.99, 99.999)
+MANY = f"extent(pluck(data('points'), 'n'))[1] > {requests.MOST_SAMPLES}"
+NEAREST = f"({MANY} ? 'at the nearest rank, or one below it' : 'at the nearest rank')"
 TOPMOST = "datum.half && datum.own == datum.top ? 1 : 0"
 CELL = tables.only("t", "t2", "v", "n", "open", "row")
 ORDERED = {"type": "collect", "sort": {"field": "row"}}
@@ -35,11 +37,11 @@ def answer(prefix: str, asked: Mapping[str, Any], index: str = "rollups") -> Ent
     return {"name": "answer", "url": requests.url(f"{prefix}-{index}-*", asked), "transform": parts}
 
 
-def percentiles(prefix: str, fields: Fields) -> Spec:
-    """Return percentiles over time: the median, the chosen percentile, the maximum."""
+def percentiles(prefix: str, fields: Fields, percents: Sequence[float] = requests.PERCENTS) -> Spec:
+    """Return percentiles over time: the median, that of `percents` which is chosen, the maximum."""
     picked = "percentile == 50 ? [50] : [50, percentile]"
     data = [
-        answer(prefix, requests.body(fields, requests.over_time())),
+        answer(prefix, requests.body(fields, requests.over_time(percents))),
         *tables.chosen_runs(),
         tables.windows(kept=("top_ns",), more=tables.top_of("datum.window")),
         tables.percentile_rows("ranked", "windows", "window.p.values", picked),
@@ -51,7 +53,12 @@ def percentiles(prefix: str, fields: Fields) -> Spec:
         *_all_windows(picked),
         *tables.noted(prefix),
     ]
-    return filled("percentiles", data, [percentile(), *threshold()], f"'{HDR}'")
+    return filled("percentiles", data, [percentile(percents), *threshold()], NEAREST)
+
+
+def lags(prefix: str, fields: Fields) -> Spec:
+    """Return percentiles of lags over time: of sampled events, on a dashboard that else asks for little."""
+    return percentiles(prefix, fields, LAGS)
 
 
 def _all_windows(picked: str) -> list[Entry]:
@@ -70,7 +77,7 @@ def surface(prefix: str, fields: Fields) -> Spec:
     """Return the percentile surface: a row a percentile, colour is latency."""
     downwards = {"type": "collect", "sort": {"field": "p", "order": "descending"}}
     data = [
-        answer(prefix, requests.body(fields, requests.over_time())),
+        answer(prefix, requests.body(fields, requests.over_time(SURFACE))),
         *tables.chosen_runs(),
         tables.windows(),
         tables.percentile_rows("ranked", "windows", "window.p.values", f"{list(SURFACE)}"),
@@ -79,7 +86,7 @@ def surface(prefix: str, fields: Fields) -> Spec:
         tables.gaps(),
         *tables.noted(prefix),
     ]
-    return filled("surface", data, [], f"'{HDR}'")
+    return filled("surface", data, [], NEAREST)
 
 
 def heatmap(prefix: str, fields: Fields) -> Spec:
@@ -103,7 +110,7 @@ def heatmap(prefix: str, fields: Fields) -> Spec:
         choice("axis", "log", ["log", "linear"], "axis"),
         clicked(),
     ]
-    return filled("heatmap", data, inputs, f"'line: p' + percentile + ' {HDR}'")
+    return filled("heatmap", data, inputs, f"'line: p' + percentile + ' ' + {NEAREST}")
 
 
 def hosts(prefix: str, fields: Fields) -> Spec:

@@ -15,6 +15,7 @@ whose memory (40 kB each) no circuit breaker counts; Kibana makes at most seven 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,11 +24,11 @@ from ingest.store.elastic.documents import PATHS
 
 Json = dict[str, Any]
 
-PERCENTS = (
-    *(1, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 85, 90, 92.5),
-    *(95, 97, 98, 99, 99.5, 99.9, 99.95, 99.99, 99.995, 99.999),
-)
+PERCENTS = (50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.999)
+RATIO = 2.9  # of what is asked above a percentile
+MOST_SAMPLES, MOST_OF_RUN = 100_000_000, 10_000_000_000  # of a window, of a run, whose percentiles are exact
 HDR_WINDOWS, HEAT_WINDOWS = 71, 42  # the budget: 7 times as many, fine and coarse, in a heat map two histograms each
+MEDIAN = 50
 HDR = {"number_of_significant_value_digits": 2}
 OVERVIEW, STORED = "rollup.overview", "rollup.stored"
 FINE_MINUTES = 5  # up to about this range windows are narrower than the 10 s of overviews
@@ -56,9 +57,26 @@ def latency_rows(an_octave: int) -> Json:
     return {"percentile_ranks": {"field": "latency.histogram", "values": below, "hdr": HDR}}
 
 
-def ranks(percents: Sequence[float] = PERCENTS) -> Json:
-    """Return the aggregation of percentiles: hdr with 2 digits, a rank of at most one below nearest rank, within 0.8 %."""
-    return {"percentiles": {"field": "latency.histogram", "percents": list(percents), "hdr": HDR}}
+def steps(percent: float, most: int) -> range:
+    """Return the numbers k of the percentiles above one that are asked for, too: (100 - p) / 2.9^k above it."""
+    most_beyond = (100 - percent) * most / 100
+    return range(0) if percent == MEDIAN else range(1 + math.ceil(math.log(most_beyond, RATIO)))
+
+
+def ranks(percents: Sequence[float] = PERCENTS, most: int = MOST_SAMPLES) -> Json:
+    """Return the aggregation of percentiles: hdr with 2 digits, each value within 0.8 %.
+
+    The server takes the rank round(p n), which is one below the nearest rank ceil(p n) of every second window. So percentiles
+    above p are asked for, too: of up to `most` samples one of them has the nearest rank, and tables.percent_key says which. They
+    lie above p by (100 - p) / 2.9^k, rounded to three digits: short numbers, of which each step is short enough (3) to miss no
+    rank. The median needs none: a half of n is exact, and rounded up.
+    """
+    above = {
+        round(percent + float(f"{(100 - percent) * RATIO**-step:.3g}"), 12)
+        for percent in percents
+        for step in steps(percent, most)
+    }
+    return {"percentiles": {"field": "latency.histogram", "percents": sorted({*map(float, percents), *above}), "hdr": HDR}}
 
 
 def windows(target: int, aggs: Mapping[str, Any]) -> Json:
@@ -81,10 +99,11 @@ def tops() -> Json:
     return {"max": highest("latency.max"), "top": highest("latency.histogram")}
 
 
-def over_time(target: int = HDR_WINDOWS) -> Json:
+def over_time(percents: Sequence[float] = PERCENTS) -> Json:
     """Return what percentiles over time and the surface need: each window and all of them together."""
-    each = {"n": samples(), **tops(), "p": ranks()}
-    return {**each, "over_time": windows(target, each)}
+    each = {"n": samples(), **tops()}
+    over_time = windows(HDR_WINDOWS, {**each, "p": ranks(percents)})
+    return {**each, "p": ranks(percents, MOST_OF_RUN), "over_time": over_time}
 
 
 def heat(target: int = HEAT_WINDOWS, an_octave: int = ROWS) -> Json:
@@ -161,8 +180,10 @@ def body(
     terms.append({"range": {f"{measured}.count": {"gt": 0}}})  # a reload may leave rollups of windows that lost all samples
     if only:
         terms.append({"terms": {"kind": list(only)}})
-    kind = {"field": "kind", "size": kinds, "order": {"preference": "desc"}, "collect_mode": "breadth_first"}
-    run = {"field": "run.id", "size": runs, "shard_size": runs + 4, "order": {"began": "desc"}, "collect_mode": "breadth_first"}
+    kind = {"field": "kind", "missing": "-", "size": kinds, "order": {"preference": "desc"}, "collect_mode": "breadth_first"}
+    began = _began(where)
+    order = [{name: "desc"} for name in began]
+    run = {"field": "run.id", "size": runs, "shard_size": runs + 4, "order": order, "collect_mode": "breadth_first"}
     facts = {"step": highest(step_field(where)), "layouts": {"terms": {"field": f"{measured}.layout", "size": 2}}}
     if "rollup.scope" in where:
         facts["lacking"] = {"filter": {"term": {"rollup.complete": False}}, "aggs": {"n": samples()}}
@@ -172,10 +193,19 @@ def body(
     inside: Json = {"kinds": {"terms": kind, "aggs": {"preference": highest("kind_preference"), **asked}}}
     if by_layer:
         inside = {layer: {"filter": query, "aggs": inside} for layer, query in _layers().items()}
-    of_runs = {"terms": run, "aggs": {"began": {"min": {"field": "@timestamp"}}, **inside}}
+    of_runs = {"terms": run, "aggs": {**began, **inside}}
     picked = {"filter": {"bool": {"filter": terms}}, "aggs": {"runs": of_runs, "names": {"cardinality": {"field": "run.id"}}}}
     target = _target(inner)
     return {"size": 0, "aggs": {"picked": picked, **({"clock": _clock(target)} if target else {})}}
+
+
+def _began(where: Mapping[str, Any]) -> Json:
+    """Return the aggregations of when a run began: as stored, alike on all shards and for any time range; then its first window.
+
+    Only rollups have it stored, those of before version 7 of the templates neither.
+    """
+    stored = {"start": highest("run.start")} if "rollup.scope" in where else {}
+    return {**stored, "began": {"min": {"field": "@timestamp"}}}
 
 
 def _target(asked: Any) -> int:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tools.kibana import requests
 from tools.kibana.bins import LAYOUT_COLUMNS, Transform, bin_of, edges_of, formula, layout_columns, snapped, value_of
 from tools.kibana.requests import FIRST_OCTAVE, LAST_OCTAVE, NARROW_ROWS, ROWS, marks, url
 
@@ -121,7 +122,7 @@ def percentile_rows(name: str, source: str, values: str, chosen: str, kept: Sequ
         source,
         formula("percents", chosen),
         flatten("percents", "p"),
-        formula("h", f"datum.{values}[{percent_key('datum.p')}]"),
+        formula("h", reached(f"datum.{values}", "datum.p")),
         keep("isNumber(datum.h)"),
         formula("label", "'p' + datum.p"),
         formula("row", "datum.label"),
@@ -132,9 +133,30 @@ def percentile_rows(name: str, source: str, values: str, chosen: str, kept: Sequ
     )
 
 
+def reached(values: str, percent: str) -> str:
+    """Return the expression for a percentile of `datum.n` samples in an answer to requests.ranks.
+
+    It is that at the nearest rank; of more samples than were reckoned with at that rank or one below.
+    """
+    return f"({values}[{percent_key(percent)}] || {values}[{_as_java(percent)}])"
+
+
 def percent_key(percent: str) -> str:
-    """Return the expression for the name of a percentile in an answer, as Java writes numbers: 99.9, 50.0."""
-    return f"({percent} % 1 ? '' + {percent} : {percent} + '.0')"
+    """Return the expression for the name in an answer to requests.ranks of what has the nearest rank of a percentile.
+
+    Where the rank round(p n) of the server is the nearest rank, `short` of which it is by less than a half, the name is that of
+    the percentile; else that of the highest one that does not overshoot the rank.
+    """
+    parts = f"datum.n * round({percent} * 1e4) / 1e6"
+    short = f"(ceil({parts}) - {parts})"
+    step = f"max(0, ceil(log((100 - {percent}) * datum.n / 100 / ({short} + 0.49)) / log({requests.RATIO})))"
+    raised = f"{percent} + toNumber(format((100 - {percent}) * pow({requests.RATIO}, -{step}), '.3~r'))"
+    return _as_java(f"{short} < 0.49 || {percent} == {requests.MEDIAN} ? {percent} : {raised}")
+
+
+def _as_java(number: str) -> str:
+    """Return the expression for a number as Java writes it: 99.9, 50.0."""
+    return f"replace(format({number}, '.12~f'), regexp('^([0-9]+)$'), '$1.0')"
 
 
 def carried(source: str, name: str = "points", kept: Sequence[str] = ()) -> Entry:

@@ -21,6 +21,7 @@ FINEST = "finest"
 FIELDS = {**LEVELS, FINEST: {**LEVELS["overview"], **LEVELS["stored"]}}
 PICTURES: dict[str, Callable[[str, Mapping[str, Any]], Spec]] = {
     "percentiles": pictures.percentiles,
+    "lags": pictures.lags,
     "surface": pictures.surface,
     "heatmap": pictures.heatmap,
     "hosts": pictures.hosts,

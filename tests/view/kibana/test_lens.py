@@ -75,10 +75,17 @@ def panels():
     return {saved.id.removeprefix("lens-"): saved for saved in compiled("lens") if saved.type == "lens"}
 
 
-def shown_of(site, run: str, *filters) -> Shown:
-    """The time range of one run, which then is chosen."""
+def record_of(site, run: str):
+    """The run that begins with a name."""
     with open_store(site.sqlite) as store:
         [record] = [one for one in store.runs() if one.run.startswith(run)]
+    return record
+
+
+def shown_of(site, run: str, *filters) -> Shown:
+    """The time range of one run, which then is chosen."""
+    record = record_of(site, run)
+    with open_store(site.sqlite) as store:
         table = percentiles(store.answer(Question(runs=(record.run,), step=STEP)), Wanted(()))
     begin, end = min(table.columns["start_ns"]), max(table.columns["end_ns"])
     return Shown(int(begin) // MS, int(end) // MS, (chosen("run.id", [record.run]), *filters))
@@ -111,11 +118,42 @@ def test_tiles_show_the_worst_window_of_the_default_kind(site, panels, run: str,
     saved, (kind, host) = panels[f"cluster-latency-{tile}"], RUNS[run]
     [row] = asked_rows(site, saved, shown_of(site, run))
     cluster, hosts = table_of(site, run), table_of(site, run, by=("host", "op"))
-    assert row == {"kind": kind, "cluster": worst(cluster, TILES[tile]), "worst host": worst(hosts, TILES[tile])}
+    assert row == {
+        "run": record_of(site, run).run,
+        "kind": kind,
+        "cluster": worst(cluster, TILES[tile]),
+        "worst host": worst(hosts, TILES[tile]),
+    }
     [row] = asked_rows(site, saved, shown_of(site, run, chosen("host.name", [host])))
-    assert row == {"kind": kind, "cluster": None, "worst host": worst([one for one in hosts if one["host"] == host], TILES[tile])}
+    assert row == {
+        "run": record_of(site, run).run,
+        "kind": kind,
+        "cluster": None,
+        "worst host": worst([one for one in hosts if one["host"] == host], TILES[tile]),
+    }
     [row] = asked_rows(site, saved, shown_of(site, run, chosen("operation", ["write"])))
     assert row["cluster"] == worst([one for one in cluster if one["op"] == "write"], TILES[tile])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tile", TILES)
+def test_k3_without_a_choice_a_tile_is_of_the_run_that_began_last(site, panels, tile: str) -> None:
+    early, last = sorted(RUNS, key=lambda run: record_of(site, run).start_ns)
+    both = Shown(shown_of(site, early).begin_ms, shown_of(site, last).end_ms)
+    [row] = asked_rows(site, panels[f"cluster-latency-{tile}"], both)
+    assert [row] == asked_rows(site, panels[f"cluster-latency-{tile}"], shown_of(site, last))
+    assert [row] != asked_rows(site, panels[f"cluster-latency-{tile}"], shown_of(site, early))
+    assert row["run"] == record_of(site, last).run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", ["cluster-latency-hosts", "cluster-latency-worst-windows", "hosts-and-threads-host-table"])
+def test_k3_without_a_choice_a_table_is_of_the_run_that_began_last(site, panels, table: str) -> None:
+    early, last = sorted(RUNS, key=lambda run: record_of(site, run).start_ns)
+    both = Shown(shown_of(site, early).begin_ms, shown_of(site, last).end_ms)
+    rows = asked_rows(site, panels[table], both)
+    assert rows == asked_rows(site, panels[table], shown_of(site, last))
+    assert {row["run"] for row in rows} == {record_of(site, last).run}
 
 
 @pytest.mark.slow
@@ -131,7 +169,12 @@ def test_tiles_show_another_kind_when_it_is_chosen(site, panels) -> None:
 def test_maximum_and_number_of_ios(site, panels, run: str) -> None:
     [row] = asked_rows(site, panels["cluster-latency-max"], shown_of(site, run))
     whole = table_of(site, run)
-    assert row == {"kind": RUNS[run][0], "all hosts": worst(whole, "max"), "I/Os": sum(one["count"] for one in whole)}
+    assert row == {
+        "run": record_of(site, run).run,
+        "kind": RUNS[run][0],
+        "all hosts": worst(whole, "max"),
+        "I/Os": sum(one["count"] for one in whole),
+    }
 
 
 def of_whole_window(row) -> float:
@@ -177,6 +220,7 @@ def test_table_of_hosts(site, panels, run: str) -> None:
     rows = asked_rows(site, panels["hosts-and-threads-host-table"], shown_of(site, run))
     assert {(row["operation"], row["host"]): row for row in rows} == {
         (op, host): {
+            "run": record_of(site, run).run,
             "kind": RUNS[run][0],
             "operation": op,
             "host": host,
@@ -399,7 +443,7 @@ WRONG = {
     "expected a list of values, not 5": ("lines", {**LINES, "values": 5}),
     "`every` is a width such as 10s, or auto: often": ("lines", {**LINES, "every": "often"}),
     "`size` is a number from 1 to 1000": ("lines", {**LINES, "by": "operation", "size": 0}),
-    "`order` is value, name, latest, not worst": ("table", {**TABLE, "rows": [{**TABLE["rows"][0], "order": "worst"}]}),
+    "`order` is value, name, latest, began, not worst": ("table", {**TABLE, "rows": [{**TABLE["rows"][0], "order": "worst"}]}),
     "rows by run.loaded are not possible: it is of type text": (
         "table",
         {**TABLE, "view": "runs", "rows": [{"terms": "run.loaded", "size": 5, "label": "when"}]},

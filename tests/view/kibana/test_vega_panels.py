@@ -1,6 +1,6 @@
 """The Vega panels: the server's answer, drawn by Vega 5 and 6 in Chromium, is what the report draws of the same run in SQLite.
 
-Range, merged-histogram and rollup panels: equal. Percentiles by hdr: the value at that rank or one below, snapped to its bin.
+Range, merged-histogram and rollup panels: equal, percentiles, too.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import json
 import math
 import uuid
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -23,7 +24,9 @@ from tests.view.kibana.conftest import ROOT, loaded
 from tools.kibana.asked import Shown, chosen
 from tools.kibana.bins import layout_columns, snapped
 from tools.kibana.compile import compiled
-from tools.kibana.requests import PERCENTS
+from tools.kibana.pictures import LAGS, SURFACE
+from tools.kibana.requests import MOST_OF_RUN, PERCENTS, ranks
+from tools.kibana.tables import percent_key
 
 SECOND = 1_000_000_000
 STEP = 10 * SECOND
@@ -44,16 +47,15 @@ def answer(served, shown=None, **words):
         return store.answer(Question(**{"step": STEP, **words}))
 
 
-def allowed(found, percent: float) -> dict[tuple[int, tuple[str, ...]], set[int]]:
-    """Return by window and group the values at the nearest rank of a percentile and one below."""
+def ranked(found, percent: float) -> dict[tuple[int, tuple[str, ...]], int]:
+    """Return by window and group the value at the nearest rank of a percentile."""
     [percentile] = parse_percentiles(f"{percent:g}")
     values = {}
     for part in found.parts:
-        ranked, rows = Ranked(part), np.arange(len(part))
-        ranks = percentile.ranks(ranked.samples)
-        at, below = ranked.values(rows, ranks), ranked.values(rows, np.maximum(ranks - 1, 1))
-        for start, code, high, low in zip(part.start_ns.tolist(), part.series.tolist(), at.tolist(), below.tolist()):
-            values[start // 1_000_000, part.table[code]] = {high, low}
+        of_part = Ranked(part)
+        told = of_part.values(np.arange(len(part)), percentile.ranks(of_part.samples)).tolist()
+        for start, code, value in zip(part.start_ns.tolist(), part.series.tolist(), told):
+            values[start // 1_000_000, part.table[code]] = value
     return values
 
 
@@ -85,6 +87,41 @@ def test_bins_in_a_panel_are_those_of_the_layout(page, layout) -> None:
 
 
 @pytest.mark.slow
+def test_k1_of_any_number_of_samples_one_percentile_that_is_asked_has_the_nearest_rank(page) -> None:
+    """The server takes the rank floor(p / 100 * n + 0.5) in double precision, but at least the first."""
+    rng = np.random.default_rng(48)
+    many = [*range(1, 400), *np.exp(rng.uniform(np.log(400), np.log(MOST_OF_RUN), 1500)).astype(np.int64).tolist(), MOST_OF_RUN]
+    percents = sorted({*PERCENTS, *SURFACE, *LAGS})
+    rows = [{"p": percent, "n": n} for percent in percents for n in many]
+    key = {"type": "formula", "as": "key", "expr": percent_key("datum.p")}
+    page.draw(
+        {"$schema": "https://vega.github.io/schema/vega/v5.json", "data": [{"name": "rows", "values": rows, "transform": [key]}]}
+    )
+    asked = {percent: {repr(one) for one in ranks([percent], MOST_OF_RUN)["percentiles"]["percents"]} for percent in percents}
+    for row in page.table("rows"):
+        assert row["key"] in asked[row["p"]], row
+        nearest = math.ceil(Fraction(str(row["p"])) * row["n"] / 100)
+        assert max(1, int(float(row["key"]) / 100 * row["n"] + 0.5)) == nearest, row
+
+
+@pytest.mark.slow
+def test_k1_of_more_samples_than_reckoned_with_the_heading_says_what_the_rank_is(page, served) -> None:
+    spec = served.answered(served.spec("percentiles"))
+    page.draw(spec)
+    assert page.signal("heading").endswith("at the nearest rank")
+    told = [row for row in page.table("points") if row["label"] != "max"]
+    [answer_] = [one for one in spec["data"] if one["name"] == "answer"]
+    [kind] = answer_["values"]["aggregations"]["picked"]["runs"]["buckets"][0]["kinds"]["buckets"]
+    for window in kind["over_time"]["buckets"]:
+        window["n"]["value"] = window["n"]["value"] * 1_000_000_000 + 1
+    page.draw(spec)
+    assert page.signal("heading").endswith("at the nearest rank, or one below it")
+    assert {(row["t"], row["label"]) for row in told} <= {
+        (row["t"], row["label"]) for row in page.table("points") if row["v"] > 0
+    }
+
+
+@pytest.mark.slow
 def test_percentiles_over_time(page, served) -> None:
     page.draw(served.answered(served.spec("percentiles")))
     found = answer(served)
@@ -96,12 +133,12 @@ def test_percentiles_over_time(page, served) -> None:
         rows, hollow = page.table("points"), page.table("thin")
         [percentile] = parse_percentiles(f"{percent:g}")
         able = {t for t, n in counts.items() if percentile.carried(np.array([n]))[0]}
-        values = allowed(found, percent)
+        values = ranked(found, percent)
         told = {row["t"]: row for row in rows if row["label"] == f"p{percent:g}"}
         assert told.keys() == able
         assert {row["t"] for row in hollow} == (counts.keys() - able)
         for t, row in told.items():
-            assert row["v"] in values[t, ()], (percent, t)
+            assert row["v"] == values[t, ()], (percent, t)
             assert (row["n"], row["t2"] - t) == (counts[t], 10_000)
             assert row["beyond"] == counts[t] - percentile.ranks(np.array([counts[t]]))[0]
     highest = vega.points(found, parse_percentiles("100"))
@@ -117,7 +154,7 @@ def test_the_surface(page, served) -> None:
     found, rows = answer(served), page.table("points")
     assert [row["row"] for row in page.table("rows")] == ["p99.95", "p99.9", "p99.5", "p99", "p98", "p95", "p90", "p75", "p50"]
     for row in rows:
-        assert row["v"] in allowed(found, row["p"])[row["t"], ()]
+        assert row["v"] == ranked(found, row["p"])[row["t"], ()]
     able = vega.points(found, parse_percentiles("50,75,90,95,98,99,99.5,99.9,99.95,99.99"))
     assert picked(rows, "t", "row", "n") == columns(able, "t", "label", "n")
     assert len(page.marks("heat")) == len(rows)
@@ -135,7 +172,7 @@ def test_the_heat_map(page, served, level, step) -> None:
     assert all(row["shade"] == pytest.approx(expected[row["c"]]) for row in page.table("shown"))
     assert len(page.marks("heat")) == len(report["c"])
     for row in page.table("points"):
-        assert row["v"] in allowed(found, 99)[row["t"], ()]
+        assert row["v"] == ranked(found, 99)[row["t"], ()]
 
 
 @pytest.mark.slow
