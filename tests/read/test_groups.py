@@ -265,6 +265,27 @@ def test_a_log_that_an_older_run_left_is_of_no_sum(tmp_path: Path) -> None:
     assert counts["read"] > 921
 
 
+@pytest.mark.parametrize("group", [True, False], ids=["of a group", "of jobs"])
+def test_operations_of_no_entry_are_above_what_fio_counts(group: bool, tmp_path: Path) -> None:
+    """A third log of single I/Os where the JSON tells of two jobs at most: a store that was asked about it said nothing."""
+    folder = Path(shutil.copytree(RECORDED / ("gr-rare-op" if group else "randrw"), tmp_path / "run"))
+    for log in folder.glob("*_hist*.log"):
+        log.unlink()
+    sound, _ = counted(folder)
+    (folder / "a_clat.5.log").write_text("".join(f"{10 * row}, {7_000 + row}, 0, 4096, 0\n" for row in range(1, 51)))
+    store = f"sqlite:{tmp_path / 'store.db'}"
+    loaded(store, [folder], run="r")
+    with open_store(store) as kept:
+        for origin in (Files([folder], ReadOptions(run="r"), jobs=1), kept):
+            whole, own = (origin.answer(Question(step="all", by=by, where={"kind": "completion"})) for by in (("op",), ("job",)))
+            columns, of_jobs = table_of(whole).columns, table_of(own).columns
+            assert columns["count"].sum() == sum(sound.values()) + 50
+            assert not columns["complete"][0]
+            assert of_jobs["job"][~of_jobs["complete"]].tolist() == ["5"]
+            [said] = [text for text in whole.warnings if "a_clat.5.log" in text]
+            assert "fio counts nothing of it, and the log holds 50: counted twice, or not of one run" in said
+
+
 def test_more_than_fio_counts_is_said_with_both_numbers(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(DATA / "fio" / "group-reporting", tmp_path / "run"))
     shutil.copy(DATA / "fio" / "randrw" / "a_clat.1.log", folder)
