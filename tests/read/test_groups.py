@@ -286,6 +286,17 @@ def test_operations_of_no_entry_are_above_what_fio_counts(group: bool, tmp_path:
             assert "fio counts nothing of it, and the log holds 50: counted twice, or not of one run" in said
 
 
+def test_n3_a_shared_log_of_a_section_that_fio_does_not_tell_of_may_count_twice() -> None:
+    """fio's one entry has the prefix of the last section: that log holds all that it counts, and the other one some of it again."""
+    folder = RECORDED / "gr-shared-two-prefixes"
+    answer = Files([folder], jobs=1).answer(Question(step="all", by=("op",)))
+    columns = table_of(answer).columns
+    assert columns["count"].sum() > 1_854 and not columns["complete"].any()
+    assert any(
+        "a_clat_hist.log: out.json beside it names other logs" in text and "count twice" in text for text in answer.warnings
+    )
+
+
 def test_more_than_fio_counts_is_said_with_both_numbers(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(DATA / "fio" / "group-reporting", tmp_path / "run"))
     shutil.copy(DATA / "fio" / "randrw" / "a_clat.1.log", folder)
