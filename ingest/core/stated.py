@@ -9,6 +9,8 @@ sources share an entry is known once all of them are there: a store learns it lo
 a question. Sources are held together where an entry is of both. Where they hold fewer samples than their entries, and do not say
 themselves what they lack, the others are missing; where they hold more, something is counted twice, and no row is complete.
 
+A log of a job that the tool's output beside it does not tell of has an entry of its own, which counts nothing.
+
 An entry is known by what it is of (time, number of the job, op, kind), by its count and mean, and by the names of its file and
 folder, wherever that lies: copies in folders of two hosts are two entries, and have a caveat of their own.
 """
@@ -302,7 +304,8 @@ def _fewer(balance: Balance, op: str, stated: int, held: int) -> Caveat:
 def _more(balance: Balance, op: str, stated: int, held: int) -> Caveat:
     """Return the caveat of samples that are there more than once, or are of another run."""
     logs = "the log holds" if len(balance.sources) == 1 else f"{len(balance.sources)} logs hold"
-    sentence = f"fio counts {stated:,} {_named(op)}, and {logs} {held:,}: counted twice, or not of one run"
+    said = f"{stated:,} {_named(op)}" if stated else "nothing of it"
+    sentence = f"fio counts {said}, and {logs} {held:,}: counted twice, or not of one run"
     return Caveat(MORE, balance.logs(op), sentence, SEE_INSPECT)
 
 

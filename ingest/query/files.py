@@ -234,7 +234,8 @@ class Files:
 
     def _disagreements(self, sources: Sequence[Source]) -> list[Missing]:
         """Return what the files that were read hold fewer or more samples of than their tools state."""
-        if not any(source.context.jobs or source.context.group for source in sources):
+        contexts = [source.context for source in sources]
+        if not any(context.jobs or context.group or context.of_no_entry for context in contexts):
             return []
         from ingest.read.totals import disagreements_in  # most calls meet no tool that states anything
 

@@ -51,7 +51,7 @@ def read(
         from ingest.read import operations  # for single events alone
         from ingest.read.operations import events_layout, latencies, repeats_noted
 
-        known = bool(context.jobs) or context.grouped > 0
+        known = bool(context.jobs) or context.grouped > 0 or context.of_no_entry
         layout = events_layout(context.digits)
         events = repeats_noted(events_of(source), context.account)
         chunks = events if seen is None else _shown(events, seen)

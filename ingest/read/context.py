@@ -70,7 +70,8 @@ class Context(Value):
     time begins anew in a shared log. Where the tool reported only sums of job groups, `grouped` is the number of jobs in
     them and `group` the sums that the log's samples are counted in; one log of them carries these as its `jobs`, with the other
     logs as `siblings`, and in `absent` the numbers of the jobs that no log is there of. `stages` says of a log that jobs share
-    which did not begin together from when to when each of them ran, () where that is unknown. `offset_ns` is added to stamps,
+    which did not begin together from when to when each of them ran, () where that is unknown. `of_no_entry` says that the tool
+    counts nothing of a log beside its output. `offset_ns` is added to stamps,
     `restart_ns` to those of segments after the first (a latency_target reset begins time anew).
     `version` is that of the tool, `since` the earliest it can be where only that is known.
     `digits` 0 bins single events as finely as fio, `shadowed` are the ops that another source of the same I/Os is taken for,
@@ -97,6 +98,7 @@ class Context(Value):
     segments: Mapping[str, int] = field(default_factory=dict)
     grouped: int = 0
     group: tuple[Job, ...] = ()
+    of_no_entry: bool = False
     siblings: tuple[Path, ...] = ()
     described: Mapping[int, tuple[Path, ...]] = field(default_factory=dict)
     left_out: tuple[tuple[int, int], ...] = ()

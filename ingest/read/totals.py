@@ -25,6 +25,7 @@ from ingest.read.sources import COMPLETION, Source
 def stated_of(source: Source) -> list[Stated]:
     """Return what fio counts of the jobs that a source holds, or shares a sum of: of its kind, and of ops that it is taken for.
 
+    Of a log of a job that fio's JSON beside it does not tell of, it counts nothing.
     Of a log that is still written, of a part of a file, and where a reset (latency_target) made fio count anew, nothing is held
     against what fio says in the end.
     """
@@ -35,6 +36,9 @@ def stated_of(source: Source) -> list[Stated]:
     end = None if begin is None else begin + context.restart_ns + context.runtime_ns
     kind = in_layer(series.kind, context.layer) if context.layer else series.kind
     own = labels_of(series.replaced(kind=kind), unknown=("job",) if context.group else ())
+    if context.of_no_entry:
+        path = as_text(source.path)
+        return [Stated(path, own, MIXED, 0, 0, 0, from_ns=None, to_ns=None, path=path)]
     told = (item for job in context.jobs or context.group for item in job.items())
     return [
         Stated(
@@ -80,7 +84,7 @@ def reconciled(sources: Sequence[Source]) -> Iterator[str]:
     lines: dict[Line, _Compared] = {}
     for source in sources:
         context, series = source.context, source.context.series
-        entries = {entry.entry: entry for entry in stated_of(source)}
+        entries = {} if context.of_no_entry else {entry.entry: entry for entry in stated_of(source)}
         summaries = {summary.entry: summary for job in context.jobs or context.group for summary in job.values()}
         for name, entry in entries.items():
             lines.setdefault((series.run, entry.op, series.kind), _Compared()).theirs[name] = summaries[name]

@@ -314,17 +314,14 @@ def _perhaps_of_one_job(alone: Sequence[_Log]) -> Iterator[Caveat]:
 
 
 def _of_no_entry(alone: Sequence[_Log], documents: Documents) -> Iterator[Caveat]:
-    """Yield logs of single I/Os that no JSON describes, in folders where one describes others: perhaps copies of these.
-
-    A histogram log without a JSON has a caveat anyway.
-    """
+    """Yield logs that no JSON describes, in folders where one describes others: perhaps copies of these, or counted with them."""
     unknown: dict[str, list[Path]] = defaultdict(list)
     for log in alone:
         beside = [one for one in documents.folders.get(log.path.parent, ()) if documents.told.get(one.key)]
-        if beside and log.source.format == RAW and log.path not in documents.unmatched:
+        if beside and log.path not in documents.unmatched:
             unknown[listed(sorted({one.path.name for one in beside}))].append(log.path)
     for summary, paths in unknown.items():
-        sentence = f"{summary} beside it counts other logs, and nothing of it: of another run, or a copy, whose I/Os count twice"
+        sentence = f"{summary} beside it names other logs: of another run, or its I/Os are in those, and count twice"
         yield Caveat("not-in-json", _names(paths), sentence, "leave it out, or keep the JSON of its own run beside it")
 
 

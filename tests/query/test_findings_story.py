@@ -215,6 +215,18 @@ def test_a_pause_without_late_completions_says_so_and_explains_no_latency() -> N
     assert finding.missing_share == 1
 
 
+def test_the_end_of_a_stall_after_which_more_than_usual_completes_is_known_to_its_window() -> None:
+    """As of fio with `rate_iops`, which makes up for what it did not send: when in the window it began to is not known."""
+    cell, values = samples()
+    of, window = host_and_window(cell)
+    inside, after = (window >= 40) & (window < 43), window == 43
+    made_up = np.flatnonzero(after).repeat(4)
+    kept = np.concatenate((np.flatnonzero(~inside), made_up))
+    (finding,) = story_of(ground_with(cell[kept], values[kept])).findings
+    assert finding.text.startswith("all hosts stalled") and "s at least, and no late completion" in finding.text
+    assert "at least" not in stalled(3, late=False).findings[0].text
+
+
 def test_a_stall_of_all_hosts_is_one_finding() -> None:
     (finding,) = stalled(3, late=True, every=True).findings
     assert (finding.kind, finding.who) == (STALL, ())

@@ -265,6 +265,38 @@ def test_a_log_that_an_older_run_left_is_of_no_sum(tmp_path: Path) -> None:
     assert counts["read"] > 921
 
 
+@pytest.mark.parametrize("group", [True, False], ids=["of a group", "of jobs"])
+def test_operations_of_no_entry_are_above_what_fio_counts(group: bool, tmp_path: Path) -> None:
+    """A third log of single I/Os where the JSON tells of two jobs at most: a store that was asked about it said nothing."""
+    folder = Path(shutil.copytree(RECORDED / ("gr-rare-op" if group else "randrw"), tmp_path / "run"))
+    for log in folder.glob("*_hist*.log"):
+        log.unlink()
+    sound, _ = counted(folder)
+    (folder / "a_clat.5.log").write_text("".join(f"{10 * row}, {7_000 + row}, 0, 4096, 0\n" for row in range(1, 51)))
+    store = f"sqlite:{tmp_path / 'store.db'}"
+    loaded(store, [folder], run="r")
+    with open_store(store) as kept:
+        for origin in (Files([folder], ReadOptions(run="r"), jobs=1), kept):
+            whole, own = (origin.answer(Question(step="all", by=by, where={"kind": "completion"})) for by in (("op",), ("job",)))
+            columns, of_jobs = table_of(whole).columns, table_of(own).columns
+            assert columns["count"].sum() == sum(sound.values()) + 50
+            assert not columns["complete"][0]
+            assert of_jobs["job"][~of_jobs["complete"]].tolist() == ["5"]
+            [said] = [text for text in whole.warnings if "a_clat.5.log" in text]
+            assert "fio counts nothing of it, and the log holds 50: counted twice, or not of one run" in said
+
+
+def test_n3_a_shared_log_of_a_section_that_fio_does_not_tell_of_may_count_twice() -> None:
+    """fio's one entry has the prefix of the last section: that log holds all that it counts, and the other one some of it again."""
+    folder = RECORDED / "gr-shared-two-prefixes"
+    answer = Files([folder], jobs=1).answer(Question(step="all", by=("op",)))
+    columns = table_of(answer).columns
+    assert columns["count"].sum() > 1_854 and not columns["complete"].any()
+    assert any(
+        "a_clat_hist.log: out.json beside it names other logs" in text and "count twice" in text for text in answer.warnings
+    )
+
+
 def test_more_than_fio_counts_is_said_with_both_numbers(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(DATA / "fio" / "group-reporting", tmp_path / "run"))
     shutil.copy(DATA / "fio" / "randrw" / "a_clat.1.log", folder)

@@ -54,4 +54,4 @@ def test_recorded_data_raises_no_caveat_but_those_listed(tmp_path: Path) -> None
 def test_every_listed_caveat_stands_below_its_reason() -> None:
     groups = LISTED.read_text().strip().split("\n\n")
     assert all(group.startswith("# ") for group in groups)
-    assert sum(not line.startswith("#") for group in groups for line in group.splitlines()) <= 8
+    assert sum(not line.startswith("#") for group in groups for line in group.splitlines()) <= 11

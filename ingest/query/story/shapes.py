@@ -90,13 +90,17 @@ NO_LATE_ONE = "no late completion came afterwards: nothing was under way, as whe
 
 
 class Gap(NamedTuple):
-    """A dark stretch: its first window and the one after its last, when it began and ended in ns, what did not complete."""
+    """A dark stretch: its first window and the one after its last, when it began and ended in ns, what did not complete.
+
+    It is `open` where more than usual completes in that one, as what was waiting does: then it may have ended anywhere within it.
+    """
 
     first: int
     last: int
     start_ns: int
     end_ns: int
     missing: float
+    open: bool
 
 
 def stalls(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
@@ -156,6 +160,7 @@ def _gap(first: int, last: int, completions: Float, usual: float, ground: Ground
         int(ground.start_ns[first]) - round(before * step),
         int(ground.start_ns[last]) + round(after * step),
         (float(lacking[1:-1].sum()) + before + after) * usual,
+        open=bool(completions[last] > (1 + noise) * usual),
     )
 
 
@@ -183,7 +188,12 @@ def _stall(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
         certainty=length / LEAST_NS,
         latency_ns=(int(layout.lower[late].min()), math.ceil(top or 0) + 1) if len(late) else None,
         against="" if len(late) else NO_LATE_ONE,
-        details={"typical_ns": typical, "gap_ns": length, "silent": not ground.samples[codes, gap.first : gap.last].any()},
+        details={
+            "typical_ns": typical,
+            "gap_ns": length,
+            "silent": not ground.samples[codes, gap.first : gap.last].any(),
+            "open": gap.open and not len(late),  # the longest of late ones tells how long it was
+        },
     )
 
 

@@ -169,9 +169,8 @@ def _since(stamp_ns: int, ground: Ground) -> str:
 
 def _stall(claim: Claim, ground: Ground, details: Details) -> str:
     completed = "nothing" if details["silent"] else "hardly anything"
-    gap = (
-        f"{name_of(claim.who, ground)} stalled {range_words(claim, ground)}: {completed} completed for {shown(details['gap_ns'])}"
-    )
+    long = f"{shown(details['gap_ns'])}{' at least' if details['open'] else ''}"
+    gap = f"{name_of(claim.who, ground)} stalled {range_words(claim, ground)}: {completed} completed for {long}"
     if claim.value_ns is None:
         return f"{gap}, and no late completion came afterwards."
     late = "one operation" if claim.samples == 1 else f"{claim.samples:,} operations"

@@ -76,8 +76,9 @@ def with_sums(sources: Sequence[Source], documents: Documents, empty: Collection
                 claimed[place_of[id(job)]].update(member.source.path for member in own)
         for member in members:
             if not member.joined.own and id(member.source) not in carried:
-                context = replace(member.source.context, grouped=0)
-                context.account.note(f"job {member.number} is none of fio's JSON beside it: a log of an older run?")
+                context = replace(member.source.context, grouped=0, of_no_entry=True)
+                if member.source.format == AVERAGED:  # no single operations, which the gate could count
+                    context.account.note(f"job {member.number} is none of fio's JSON beside it: a log of an older run?")
                 carried[id(member.source)] = replace(member.source, context=context)
         for job, source in _without_rows(members, summed, empty) if summed else ():
             claimed[place_of[id(job)]].add(source.path)
