@@ -17,6 +17,7 @@ from ingest.cli.sources import chosen, letters_named, opened_store
 from ingest.core.errors import StoreError, TailboardError, UsageError, counted, listed
 from ingest.core.labels import run_matches
 from ingest.core.units import format_duration, parse_duration
+from ingest.query.origin import is_store
 
 if TYPE_CHECKING:
     from ingest.store import Store
@@ -161,6 +162,8 @@ def check(options: Checking) -> int:
     from ingest.core.errors import shown
 
     globs, mend = options.globs, options.mend
+    if stores := list(filter(is_store, globs)):
+        raise UsageError(f"{stores[0]} is a store, not a run: tailboard runs check --store {stores[0]}")
     with opened_store(options.store, write=mend) as store:
         verified = store.verify(lambda run: not globs or (bool(run) and run_matches(run, globs)), mend=mend)
     if options.as_json:

@@ -217,7 +217,7 @@ def check_deletable(record: RunRecord, unfinished: str = "") -> None:
     if unfinished:
         raise StoreError(f"{unfinished}; {forced}")
     raise StoreError(
-        f"{record.run} is being loaded, or a load of it was cut off. Where a process 'tailboard load' or 'tailboard store replay' "
+        f"{record.run} is being loaded, or a load of it was cut off. Where a load or a replay by tailboard "
         f"of it still runs on any host, wait for its end; where none does, {forced}"
     )
 

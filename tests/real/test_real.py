@@ -23,9 +23,14 @@ from tests.effort import figure
 from tests.real.node import running
 from tests.store.grounds import ElasticGround, SqliteGround, loaded, logs_by_host, many_logs
 from tests.store.test_contract import EXAMPLE, csv
+from tests.view.kibana.lens_rows import rows
+from tools.kibana.asked import Shown
+from tools.kibana.asked_lens import lens_request
+from tools.kibana.compile import compiled
 
 pytestmark = pytest.mark.contract
 SERVER = os.environ["ELASTICSEARCH_URL"]
+JSON = {"accept": "application/json", "content-type": "application/json"}
 SECOND = 1_000_000_000
 MONTH_END = 1_769_904_000  # 2026-02-01T00:00:00Z
 
@@ -138,5 +143,40 @@ def test_any_question_has_the_answer_of_sqlite(tmp_path: Path, shards: int) -> N
         for number in range(figure(20, 150)):
             asked = question(chance)
             assert answered(ground.url, asked) == answered(file.url, asked), (number, asked)
+    finally:
+        ground.drop()
+
+
+def slow_hosts(folder: Path, seconds: int, slow: int) -> Path:
+    """Write 60 fio logs of 50 I/Os a second: h01 to h20 are slow at first, the others a little slow, at the end or throughout."""
+    for host in range(1, 61):
+        path = folder / f"h{host:02}" / "out_clat_hist.1.log"
+        path.parent.mkdir(parents=True)
+        with path.open("w") as out:
+            for second in range(seconds):
+                bins = [0] * 1856
+                early = 800 if host > 20 and seconds == 40 else 1100
+                bins[(1300 + host if second < slow else 800) if host <= 20 else (early if second < slow else 1100)] = 50
+                out.write(f"{(second + 1) * 1000}, 0, 4096, {', '.join(map(str, bins))}\n")
+    return folder
+
+
+@pytest.mark.parametrize(("shards", "start", "seconds", "slow"), [(1, MONTH_END - 20, 40, 20), (3, MONTH_END, 120, 10)])
+def test_l1_the_hosts_of_a_panel_have_all_their_operations(
+    tmp_path: Path, shards: int, start: int, seconds: int, slow: int
+) -> None:
+    """Each shard has other worst hosts: that of the new month those which are no slower than others in the old one."""
+    ground = ElasticGround(SERVER)
+    try:
+        words = ["--index-prefix", ground.prefix, "--shards", str(shards), "--overwrite"]
+        assert command(["setup", "--elasticsearch", SERVER, *words]) == 0
+        loaded(ground.url, [slow_hosts(tmp_path / "logs", seconds, slow)], reading={"t0": start * SECOND})
+        panel = next(one for one in compiled(ground.prefix) if one.id == f"{ground.prefix}-cluster-latency-hosts")
+        request = lens_request(panel, Shown((start - 100) * 1000, (start + 200) * 1000))
+        ground.client.indices.refresh(index=request.index)
+        answer = ground.client.perform_request("POST", f"/{request.index}/_search", headers=JSON, body=request.body).body
+        assert answer["_shards"]["total"] > 1
+        shown = [(row["host"], row["I/Os"]) for row in rows(panel, answer["aggregations"])]
+        assert sorted(shown) == [(f"h{host:02}", 50 * seconds) for host in range(1, 21)]
     finally:
         ground.drop()

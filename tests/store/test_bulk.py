@@ -23,7 +23,7 @@ from tests.doubles.elasticsearch.errors import illegal
 from tests.doubles.elasticsearch.templates import Templates
 from tests.doubles.fault_proxy import FaultProxy
 from tests.doubles.faults import Fault
-from tests.store.grounds import ElasticGround, loaded
+from tests.store.grounds import ElasticGround, SqliteGround, loaded
 from tests.store.test_contract import EXAMPLE, SECOND, ZERO, a_log
 from tests.store.test_elastic import SERVER, _made, _spoiled
 
@@ -241,3 +241,27 @@ def test_a_deletion_in_an_index_that_is_not_there_is_none_and_makes_no_index(dou
     assert (delivery.counts["superseded"], delivery.counts["created"], delivery.counts["rejected"]) == (1, 1, 0)
     assert double.index_names() == ["plain"]
     assert not (tmp_path / "letters").exists()
+
+
+def test_items_of_a_shard_that_failed_at_a_refresh_are_sent_again(double, tmp_path: Path, monkeypatch) -> None:
+    """They may be written already: seen on a node of 9.5.3. The double writes them, and each third answer says that the shard failed."""
+    failed = {"type": "refresh_failed_engine_exception", "reason": "Refresh failed"}
+    sent, answers = Connection.sent, []
+
+    def failing(self, method: str, target: str, *rest):
+        status, headers, body = sent(self, method, target, *rest)
+        if "/_bulk" not in target or "refresh=" not in target:
+            return status, headers, body
+        answers.append(target)
+        if len(answers) % 3 == 1:
+            items = json.loads(body)["items"]
+            broken = [{op: {**item, "status": 500, "error": failed} for op, item in one.items()} for one in items]
+            body = json.dumps({"errors": True, "items": broken}).encode()
+        return status, headers, body
+
+    monkeypatch.setattr(Connection, "sent", failing)
+    ground, file = ElasticGround(double.url), SqliteGround(tmp_path)
+    for store in (ground, file):
+        loaded(store.url, [EXAMPLE])
+    assert len(answers) >= 4
+    assert ground.documents() == file.documents()

@@ -29,7 +29,7 @@ UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": HOUR}
 METRICS = {"max": "max", "min": "min", "sum": "sum", "unique_count": "cardinality"}
 COMPUTED = frozenset({"formula", "math"})
 BUCKETS = frozenset({"terms", "date_histogram"})
-FEW, SHARD_SIZE = 10, 25
+FEW, SHARD_SIZE, ACCURATE_SHARD_SIZE = 10, 25, 1000
 
 
 def lens_request(saved: SavedObject, shown: Shown) -> Request:
@@ -118,6 +118,8 @@ def _bucket(
         }, {}
     path, beside = _order(params, place, columns, places)
     sized = {"shard_size": SHARD_SIZE} if params["size"] <= FEW else {}
+    if params.get("accuracyMode"):
+        sized = {"shard_size": max(ACCURATE_SHARD_SIZE, params["size"] * 3 // 2 + 10)}
     return {"terms": {**field, "order": {path: params["orderDirection"]}, "size": params["size"], **sized}}, beside
 
 

@@ -52,7 +52,7 @@ def terms_column(view: str, terms: Terms, by: str | None) -> Column:
         largest = _number(view, "max", HIGHEST[terms.order], terms.order, {}, within=True)
         order = {"orderBy": {"type": "custom"}, "orderAgg": largest}
     elif terms.order == "value" and by is not None:
-        order = {"orderBy": {"type": "column", "columnId": by}}
+        order = {"orderBy": {"type": "column", "columnId": by}, "accuracyMode": True}  # other shards have other best ones
     direction = DIRECTIONS["name" if terms.order == "value" and by is None else terms.order]
     kept = {"otherBucket": False, "missingBucket": False, "parentFormat": {"id": "terms"}}
     chosen = {"include": [], "exclude": [], "includeIsRegex": False, "excludeIsRegex": False}

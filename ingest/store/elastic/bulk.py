@@ -2,7 +2,8 @@
 
 - A chunk fails as a whole on connection errors, timeouts, 429, 502, 503, 504 or a truncated answer: it is sent again. An
   answer that was lost may stand for documents that are in; sending them again writes the same ids.
-- Items with status 429 are sent again, they alone. Items with status 400 go to the dead-letter file with the reason.
+- Items with status 429 are sent again, they alone, and those of a shard that failed at a refresh: it starts again. Items with
+  status 400 go to the dead-letter file with the reason.
 - 413 halves the chunk, and so does a 429 for the whole of it that is repeated: it may never fit into the server's memory. A
   single document that is too large goes to the dead-letter file, and one that meets 429 while others are taken.
 - An index that takes no documents because the disk is full is waited for like an overloaded server, then named.
@@ -52,6 +53,8 @@ CONFLICT = 409
 REASON_LENGTH = 500
 TRIES_WHOLE = 2
 OVERLOADED_SENTENCE = "the server is overloaded (429)"
+REFRESH_FAILED = "refresh_failed_engine_exception"
+SHARD_FAILED_SENTENCE = "a shard of the server failed while it showed documents to searches (its log says why)"
 AGAIN = "run the same load again"
 UNREADABLE = "?"  # owner of refused documents that name none: they may be of any source
 TOO_LARGE = Refusal(413, "", "too large for the server (http.max_content_length)")
@@ -144,9 +147,19 @@ def put_all_at_once(connection: Connection, lines: Iterable[bytes], what: str) -
 
 def _none_rejected(answer: Answer) -> Any:
     decoded = answer.decoded()
-    if any(outcome["status"] == OVERLOADED for item in decoded["items"] for outcome in item.values()):
-        raise TransientError(OVERLOADED_SENTENCE)
+    for item in decoded["items"]:
+        for outcome in item.values():
+            if why := _passing(outcome):
+                raise TransientError(why)
     return decoded
+
+
+def _passing(outcome: Mapping[str, Any]) -> str:
+    """Return why the error of an item passes, empty text if it does not: overload, or a shard that failed and starts again."""
+    if int(outcome.get("status", 0)) == OVERLOADED:
+        return OVERLOADED_SENTENCE
+    failed = (outcome.get("error") or {}).get("type") == REFRESH_FAILED
+    return SHARD_FAILED_SENTENCE if failed else ""
 
 
 class Sender:
@@ -340,7 +353,7 @@ class Sender:
             for result, number in Counter(item.get("result", "created") for item in items).items():
                 self._count("superseded" if result in ("noop", "not_found") else result, number)
             return Chunk(b"", 0), ""
-        why = OVERLOADED_SENTENCE
+        why = ""
         again: list[bytes] = []
         refused: list[Refused] = []
         for item, (action, document) in zip(items, documents_of(chunk), strict=True):
@@ -349,9 +362,8 @@ class Sender:
             nowhere = not document and (item.get("error") or {}).get("type") == "index_not_found_exception"
             if status < 300 or status == CONFLICT or item.get("result") == "not_found" or nowhere:
                 self._count("superseded" if status >= 300 else str(item.get("result", "created")))
-            elif self._passes(item):
-                if "cluster_block" in str(item["error"].get("type")):
-                    why = block_sentence(str(item["error"].get("reason")))
+            elif passing := _passing(item) or self._disk_full(item):
+                why = passing
                 again.append(action + b"\n" + (document + b"\n" if document else b""))
             else:
                 refused.append(self._refused(item, action, document))
@@ -359,12 +371,11 @@ class Sender:
         return Chunk(b"".join(again), len(again)), why
 
     @staticmethod
-    def _passes(item: Mapping[str, Any]) -> bool:
-        """Return whether the error of an item may pass: overload, or a full disk on which somebody makes room."""
+    def _disk_full(item: Mapping[str, Any]) -> str:
+        """Return what to do where a document was refused for a full disk, on which somebody makes room; else empty text."""
         error = item.get("error") or {}
-        if error.get("type") == "cluster_block_exception":
-            return is_disk_full(str(error.get("reason")))
-        return int(item.get("status", 0)) == OVERLOADED
+        reason = str(error.get("reason"))
+        return block_sentence(reason) if error.get("type") == "cluster_block_exception" and is_disk_full(reason) else ""
 
     def _refused(self, item: Mapping[str, Any], action: bytes, document: bytes) -> Refused:
         """Return the refused document of an item; StoreError where not the document is at fault but the index."""
