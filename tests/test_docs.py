@@ -82,8 +82,7 @@ def test_the_commands_of_the_cbt_page_are_real(line: str) -> None:
     words = shlex.split(line.partition(" > ")[0])[1:]
     command, name = tailboard, "tailboard"
     while isinstance(command, click.Group):
-        name, words = words[0], words[1:]
-        command = command.get_command(click.Context(command), name)
+        name, command, words = command.resolve_command(click.Context(command), words)
     command.make_context(name, list(words))
 
 
