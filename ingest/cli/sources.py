@@ -32,11 +32,11 @@ def _is_number(word: str) -> bool:
 
 def paths_of(words: Iterable[str]) -> list[Path]:
     """Return the files and folders that words name; of a pattern that no shell has replaced, those that it matches."""
-    from glob import glob, has_magic
-
     paths: list[Path] = []
     for word in words:
-        if has_magic(word) and not os.path.lexists(word):
+        if any(mark in word for mark in "*?[") and not os.path.lexists(word):
+            from glob import glob
+
             matching = sorted(glob(word))  # noqa: PTH207  # patterns may be absolute
             if not matching:
                 raise InputError("no file or folder matches", word)

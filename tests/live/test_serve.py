@@ -674,7 +674,7 @@ def test_it_listens_here_and_ends_when_it_is_told(store):
 
 @pytest.mark.slow
 def test_to_others_it_is_open_only_where_that_is_asked_for(store):
-    with Command(store, "--host", "0.0.0.0") as server:
+    with Command(store, "--listen", "0.0.0.0") as server:
         assert get(server.port, "/data", headers={"Host": "192.0.2.7"}).status == 200
         assert get(server.port, "/data", headers={"Host": "evil.example"}).status == 403
         assert (
