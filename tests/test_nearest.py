@@ -111,8 +111,8 @@ def test_d15_objectives_name_what_is_meant(tmp_path: Path, store: str) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("percentils", "x"), "there is no command 'percentils': do you mean percentiles?"),
-        (("runs", "lst"), "there is no command 'lst': do you mean list?"),
+        (("percentils", "x"), "there is no command 'percentils': do you mean tailboard percentiles x?"),
+        (("runs", "lst"), "there is no command 'lst': do you mean tailboard runs list?"),
         (("percentiles", "--wher", "x=y"), "there is no option --wher: do you mean --where?"),
         (("percentiles", "--format", "cvs"), "there is no 'cvs': do you mean csv?"),
         (("load", "--recorded-unit", "usek", "x", "--run", "r"), "there is no 'usek': do you mean us?"),
