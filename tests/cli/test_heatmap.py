@@ -174,7 +174,7 @@ def test_columns_of_equal_width():
         (("--columns", "500", "--format", "csv"), "500 columns would be narrower than the windows, and invent detail"),
         (("--columns", "100000"), "this terminal has room for"),
         (("--columns", "1000", "--format", "svg"), "a picture has room for 700"),
-        (("--highlight", "host"), "--highlight takes NAME=VALUE, not 'host'"),
+        (("--highlight", "host"), "--highlight takes LABEL=VALUE, as in --highlight host=host"),
         (("--highlight", "kind=total"), "kinds are never added up"),
         (("--highlight", "colour=blue"), "no label 'colour' here"),
     ],

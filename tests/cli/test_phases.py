@@ -249,7 +249,7 @@ def test_one_run_is_compared_with_itself_from_files_and_stores_alike(tmp_path: P
 @pytest.mark.parametrize(
     ("words", "status", "text"),
     [
-        ((), 2, "compare takes two runs, --baseline GLOB and --run GLOB; or one run and a mark of it, --at MARK"),
+        ((), 2, "compare takes two runs, as in compare A B, or --baseline GLOB --run GLOB; or one run and --at MARK"),
         (("--baseline", "x", "--at", "cache on"), 2, "--at compares a run with itself: leave out --baseline and --merge-runs"),
         (("--baseline", "x", "--marks"), 2, "--marks are for --at MARK, which compares a run with itself"),
         (

@@ -98,13 +98,13 @@ def test_d15_a_terminal_has_the_worst_rows_and_says_so() -> None:
 @pytest.mark.slow
 def test_d15_a_distribution_has_a_screen_of_ranges() -> None:
     table = tailboard("distribution", EXAMPLE).stdout
-    shown = [line for line in table.splitlines() if re.match(r"^ +[\d.]+(ns|us|ms|s) ", line)]
+    shown = [line for line in table.splitlines() if re.match(r"^ +[\d.]+(ns|µs|ms|s) ", line)]
     assert 15 <= len(shown) <= 30
     assert shown[-1].split()[-2:] == ["100", "%"] and "59,015" in shown[-1]
     every = tailboard("distribution", EXAMPLE, "--all").stdout.splitlines()
     bins = tailboard("distribution", EXAMPLE, "--format", "csv").stdout.splitlines()
     assert len(bins) - 1 > 300
-    assert sum(bool(re.match(r"^ +[\d.]+(ns|us|ms|s) ", line)) for line in every) == len(bins) - 1
+    assert sum(bool(re.match(r"^ +[\d.]+(ns|µs|ms|s) ", line)) for line in every) == len(bins) - 1
 
 
 @pytest.mark.slow

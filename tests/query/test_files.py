@@ -204,7 +204,7 @@ def test_every_cell_of_generated_logs(
     series = [(source, source.context.series) for source in files.found.sources]
     own = {(of.host, of.job): stored_step(source.width_ns) for source, of in series if source.width_ns}
     [run] = files.stored
-    stored = 0 if step == "all" else files.grain(run, int(step))
+    stored = 0 if step == "all" else files.grain(run, int(step), files.widths_asked(Question()))
     assert answered([folder], step, by, ReadOptions(t0=zero)) == expected(streams, bins, step, by, stored, own)
 
 

@@ -109,7 +109,7 @@ def test_a18_means_are_exported_as_counts_and_as_documents(tmp_path: Path, capsy
         assert '"histogram"' not in capsys.readouterr().out
         for form in ("hgrm", "hlog"):
             assert command(["export", ground.url, "--format", form]) == 3
-            assert "wrap-fio" in capsys.readouterr().err
+            assert "record fio" in capsys.readouterr().err
 
 
 def test_a18_what_needs_a_histogram_is_refused_with_a_sentence(ground) -> None:

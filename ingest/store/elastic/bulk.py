@@ -362,7 +362,7 @@ class Sender:
             nowhere = not document and (item.get("error") or {}).get("type") == "index_not_found_exception"
             if status < 300 or status == CONFLICT or item.get("result") == "not_found" or nowhere:
                 self._count("superseded" if status >= 300 else str(item.get("result", "created")))
-            elif passing := _passing(item) or self._disk_full(item):
+            elif passing := self._disk_full(item) or _passing(item):
                 why = passing
                 again.append(action + b"\n" + (document + b"\n" if document else b""))
             else:
