@@ -83,4 +83,4 @@ $(READY): pyproject.toml
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) .venv-audit .venv-oldest .venv-otava tests/vega/node_modules report.html tailboard.db* build *.egg-info
+	rm -rf $(VENV) .venv-audit .venv-oldest .venv-otava tests/vega/node_modules report.html demo.db* tailboard.db* build *.egg-info

@@ -19,7 +19,7 @@ gc.set_threshold(100_000, 50, 50)
 import click
 
 from ingest import __version__
-from ingest.cli.help import Choice, Group
+from ingest.cli.help import MODES, Choice, Group
 from ingest.cli.output import INTERRUPTED, ReaderGoneError, UnwritableError, drop_output, hold_streams, of_the_system, say
 from ingest.core.errors import InputError, TailboardError
 
@@ -62,18 +62,11 @@ PARTS = {  # what is said of the commands of these
         "replay": "Send again what Elasticsearch refused",
     },
 }
-MODES = {  # an option that makes another command of one
-    ("report", "--live"): "serve",
-    ("report", "--card"): "card",
-    ("check", "--capacity"): "capacity",
-    ("compare", "--trend"): "trend",
-    ("load", "--follow"): "watch",
-}
+MODULES = {"fio": "wrap-fio"}  # of parts whose module is called otherwise
 COMMANDS = {  # modules of this package, imported when they are called, and as what; their names are commands, too
     **{name: name for commands in SUMMARIES.values() for name in commands if name not in PARTS},
-    **{name: f"{group} {name}" for group, parts in PARTS.items() for name in parts if name != "fio"},
-    **{module: " ".join(words) for words, module in MODES.items()},
-    "wrap-fio": "record fio",
+    **{MODULES.get(name, name): f"{group} {name}" for group, parts in PARTS.items() for name in parts},
+    **{module: f"{name} {flag}" for name, modes in MODES.items() for flag, (module, _) in modes.items()},
     "mark": "runs mark",
     "demo": "demo",
 }
@@ -98,7 +91,7 @@ class Part(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return one of them, or None if there is none of this name."""
         known = cmd_name in PARTS[self.name or ""]
-        return command_of("wrap-fio" if cmd_name == "fio" else cmd_name) if known else None
+        return command_of(MODULES.get(cmd_name, cmd_name)) if known else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write them, without importing any."""
@@ -135,10 +128,10 @@ class Commands(Group):
             click.echo(ctx.get_help() if args[0] == "--help" else f"tailboard {__version__}")
             ctx.exit()
         words = args[: args.index("--")] if "--" in args else args
-        for (name, flag), module in MODES.items():
-            if args[0] == name and flag in words:
+        for flag, (module, _) in MODES.get(args[0], {}).items():
+            if flag in words:
                 at = words.index(flag)
-                return f"{name} {flag}", command_of(module), [*args[1:at], *args[at + 1 :]]
+                return f"{args[0]} {flag}", command_of(module), [*args[1:at], *args[at + 1 :]]
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

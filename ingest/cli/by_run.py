@@ -53,7 +53,6 @@ class EachRun(Asking):
         metavar="FILE",
         help="Write an HTML page that opens offline, in place of the table (- for stdout); or .csv, .json ...",
     )
-    pages = True
 
 
 def matching(names: Iterable[str], glob: str) -> list[str]:

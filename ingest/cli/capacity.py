@@ -37,7 +37,6 @@ class Options(EachRun):
     points: bool = option("--points", help="csv, ndjson: the tested loads in place of the capacities.")
     printed: str | None = formats("table", "csv", "ndjson", "markdown", show_default="table", help="How it is printed.")
     output: str | None = OUTPUT
-    pages = False
 
 
 @command(Options)

@@ -12,14 +12,12 @@ from ingest.core.errors import InputError
 from ingest.core.schema import assets
 
 EXAMPLES, ARCHIVE = "examples", "cbt-archive"
-STORE = "sqlite:demo.db"
+STORE, RUN = "sqlite:demo.db", "demo"
 THEN = (
     f"explain {STORE}",
     f"percentiles {STORE} --from 21:00:30 --to 21:00:40 --by host",
     f"check {STORE} --sla 'p99<50ms'",
 )
-
-
 CALLED = f"{sys.executable} -m ingest" if sys.argv[0].endswith(".py") else sys.argv[0]  # as it was called here
 PROGRAM = "tailboard" if shutil.which("tailboard") else CALLED
 
@@ -46,7 +44,7 @@ def demo(options: Options) -> None:
     if not archive.is_dir():
         raise InputError("this installation came without the example archive: install it again, or run the demo in a checkout")
     for words in (
-        ["load", str(archive), "--run", "demo", "--store", STORE],
+        ["load", str(archive), "--run", RUN, "--store", STORE],
         ["percentiles", STORE, "--step", "all", "--by", "host", "-p", PERCENTILES],
         ["report", STORE, "-o", options.output],
     ):
@@ -54,7 +52,7 @@ def demo(options: Options) -> None:
         tailboard.main(words, prog_name="tailboard", standalone_mode=False)
         sys.stdout.flush()
     with opened_store(STORE) as store:
-        (told,) = stories(store, Question(), STORE)
+        (told,) = stories(store, Question(runs=(RUN,)), STORE)
     print(f"\nWhat happened: {told.findings[0].text if told.findings else told.nothing}\n")
     print(f"Open {options.output} in a browser. Then try")
     for line in THEN:

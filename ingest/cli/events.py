@@ -151,11 +151,13 @@ def _inside(stamps: Int, start_ns: int, options: Options) -> Bool:
     """Return which moments lie in the range that is asked for."""
     import numpy as np
 
+    from ingest.query.question import edges_of
+
     wanted = np.ones(len(stamps), np.bool_)
-    if options.begin:
-        wanted &= stamps >= parse_instant(options.begin).epoch_ns(start_ns)
-    if options.end:
-        wanted &= stamps <= parse_instant(options.end).epoch_ns(start_ns)
+    first, last = (parse_instant(text) if text else None for text in (options.begin, options.end))
+    begin, end = edges_of(first, last, start_ns)
+    wanted &= begin is None or stamps >= begin
+    wanted &= end is None or stamps <= end
     return wanted
 
 

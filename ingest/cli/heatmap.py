@@ -158,7 +158,7 @@ def _range(text: str | None) -> tuple[int, int]:
     ends = split_range(text)
     if ends in (None, ("", "")):
         raise UsageError(f"--latency takes a range such as 1ms..20ms, ..5ms or 1s.., not {text!r}")
-    low, high = (parse_duration(part) if part.strip("0") else 0 for part in ends or ())
+    low, high = (parse_duration(part, zero=True) if part else 0 for part in ends or ())
     if high and low >= high:
         raise UsageError(f"--latency {text}: it ends before it begins")
     return low, high

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ingest.cli.completion import TYPED
 from ingest.core.errors import shown
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 REST = "Help"  # and what no group names
 GROUPS = {  # and the order in which each group shows its options; COMMAND.NAME is where one command has it elsewhere
@@ -34,6 +37,12 @@ GROUPS = {  # and the order in which each group shows its options; COMMAND.NAME 
         "fio log_hist_msec input_format failed host host_alias t0 host_offset recorded_unit fio_version digits prefer keep_idle"
         " tsc_hz events.t0 rate intended_start_column expected_interval attribution jobs"
     ),
+}
+MODES = {  # options that make another command of one: its module, and what it does
+    "report": {"--live": ("serve", "The page that refreshes itself"), "--card": ("card", "One picture of a run")},
+    "check": {"--capacity": ("capacity", "The highest load that still meets an objective")},
+    "compare": {"--trend": ("trend", "All runs in order, with a verdict on the newest")},
+    "load": {"--follow": ("watch", "Load files while they grow")},
 }
 FORMAT = "--format"
 MEANT = {  # what people type for commands of other names
@@ -121,11 +130,23 @@ class Command(click.Command):
                 rows[group_of(self.name or "", option.name or "")].append(record)
         if left := len(every) - len(first):
             rows[REST].append(("--help all", f"Show {left} more options."))
+        for flag, (_, does) in MODES.get(self.name or "", {}).items():
+            rows[REST].append((flag, f"{does}: {ctx.command_path} {flag} --help."))
         width = max(len(names) for records in rows.values() for names, _ in records)
         for title, records in rows.items():
             if records:
                 with formatter.section(title):
                     formatter.write_dl([(names.ljust(min(width, 30)), text) for names, text in records])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return what a shell offers: options, those too that make another command of this one."""
+        from click.shell_completion import CompletionItem
+
+        modes = [CompletionItem(flag, help=does) for flag, (_, does) in MODES.get(self.name or "", {}).items()]
+        return [
+            *super().shell_complete(ctx, incomplete),
+            *(one for one in modes if incomplete and one.value.startswith(incomplete)),
+        ]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the words of a call; UsageError for an empty one of a command, and for an option of no known name."""
@@ -137,11 +158,11 @@ class Command(click.Command):
         try:
             return super().parse_args(ctx, self._spelled(ctx, args))
         except click.UsageError as error:
-            if said := self._said_of(error, ctx, typed):
+            if said := self._corrected(error, ctx, typed):
                 raise click.UsageError(said, error.ctx or ctx) from None
             raise
 
-    def _said_of(self, error: click.UsageError, ctx: click.Context, typed: Sequence[str]) -> str:
+    def _corrected(self, error: click.UsageError, ctx: click.Context, typed: Sequence[str]) -> str:
         """Return a sentence on words that are wrong, with those that would be right; empty where click's own does."""
         from shlex import quote  # for errors alone
 

@@ -66,10 +66,11 @@ def mark(options: Options) -> None:
     if text is None or not at:
         raise UsageError("a mark needs --at T and its text, or --marks FILE")
     from ingest.core.units import utc
+    from ingest.query.question import edges_of
 
     new_mark = checked(parse_instant(at), parse_instant(until) if until else None, text)
     with opened_store(options.store, write=True) as store:
         for record in chosen(store, (options.run,)):
             stamp = new_mark.at.epoch_ns(record.start_ns)
-            store.mark(record.run, stamp, new_mark.text, None if new_mark.end is None else new_mark.end.epoch_ns(record.start_ns))
+            store.mark(record.run, stamp, new_mark.text, edges_of(new_mark.at, new_mark.end, record.start_ns)[1])
             say(f"marked {record.run} at {utc(stamp)}")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
 from inspect import get_annotations
 from pathlib import Path
@@ -124,7 +124,8 @@ def command(
                 given["sources"] = (*given["sources"], given["store"])
             if not form:
                 return function(kind(**given))
-            with printed_as(given, form, array=getattr(kind, form).printed == "array", pages=getattr(kind, "pages", False)):
+            array, pages = getattr(kind, form).printed == "array", getattr(kind, "output", OUTPUT) is not OUTPUT
+            with printed_as(given, form, array=array, pages=pages):
                 return function(kind(**given))
 
         make = group.command if group else lambda *about, **more: click.command(*about, cls=Command, **more)
@@ -167,14 +168,14 @@ def printed_as(given: dict[str, Any], form: str, *, array: bool, pages: bool) ->
                 raise UsageError(f"-o {output}: {INSTEAD[ending]}; here are {', '.join(known)}")
             given[form] = ending if ending in known else given[form]
         target, given["output"] = output, None
+    shape: AbstractContextManager[None] = nullcontext()
     if given[form] == "markdown":
-        from ingest.view.terminal.tables import IN_MARKDOWN
+        from ingest.view.terminal.tables import in_markdown
 
-        IN_MARKDOWN.set(True)
-        given[form] = "table"
-    array &= given[form] == "json"
-    given[form] = "ndjson" if array else given[form]
-    with written_to(target or "-"), as_array() if array else nullcontext():
+        given[form], shape = "table", in_markdown()
+    elif given[form] == "json" and array:
+        given[form], shape = "ndjson", as_array()
+    with written_to(target or "-"), shape:
         yield
 
 

@@ -69,7 +69,7 @@ def checked(at: Instant, end: Instant | None, text: str) -> Mark:
             raise UsageError("its time is not between 1970 and 2115")
     if end is not None and end.relative != at.relative:
         raise UsageError("its time and its end count from different starts: give both from the run's start (+90s), or neither")
-    if end is not None and end.ns < at.ns:
+    if end is not None and end.ns < at.ns and not end.of_day:
         raise UsageError("it ends before it begins; put quotes around a text that has commas")
     kept = one_line(text)
     if not kept:

@@ -41,6 +41,7 @@ OTHER_NAMES = {  # of units, as people type them; the micro sign and the Greek l
 UNIT_OF = {unit: unit for unit in UNITS_NS} | {name: unit for unit, names in OTHER_NAMES.items() for name in names.split()}
 DURATION = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z\u00b5\u03bc]+)\s*$")
 CLOCK = re.compile(r"^([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9](?:\.[0-9]{1,9})?))?Z?$")
+NOTHING = re.compile(r"0+(\.0+)?")
 DASHED = re.compile(r"^\s*([+0-9][^-]*?)\s*-\s*([+0-9][^-]*?)\s*$")
 EARLY = 10**8  # as epoch seconds 1973: nobody means that
 EPOCH_MS_FROM = 10**11
@@ -53,14 +54,14 @@ class FarTimeError(UsageError):
     """A time that lies outside of the years that can be counted with."""
 
 
-def parse_duration(text: str) -> int:
-    """Return a duration in ns; UsageError unless it is a number with a unit and at least one ns."""
-    duration = _length(text)
+def parse_duration(text: str, *, zero: bool = False) -> int:
+    """Return a duration in ns; UsageError unless it is a number with a unit and at least one ns, or none where `zero` may be."""
+    duration = 0 if zero and isinstance(text, str) and NOTHING.fullmatch(text.strip()) else _length(text)
     if duration is None:
         plain = text.strip() if isinstance(text, str) else ""
         meant = f"{plain}s is {plain} seconds" if re.fullmatch(r"[0-9.]+", plain) else "as in 10s"
         raise UsageError(f"{text!r} is not a duration: give a number with ns, us, ms, s, m, h or d, {meant}")
-    if not 0 < duration < 2**62:
+    if not (0 if zero else 1) <= duration < 2**62:
         raise UsageError(f"{text!r} is not a duration that can be used here")
     return duration
 
@@ -151,7 +152,7 @@ def _instant(text: str, *, early: bool) -> Instant:
         return Instant(time.time_ns())
     if word.startswith("now-"):
         return Instant(time.time_ns() - parse_duration(word[4:]))
-    if re.fullmatch(r"\d+(\.\d+)?", word):
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", word):
         number = Decimal(word)
         if number < EARLY and not early:
             raise UsageError(f"{text!r} has no unit: +{word}s is {word} seconds after the start of the run")

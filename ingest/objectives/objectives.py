@@ -70,7 +70,6 @@ LONGEST_NAME = 200
 NULL = "tag:yaml.org,2002:null"
 BUDGET = re.compile(r"(\d{1,2}(?:\.\d{1,9})?)\s*%(?:\s+of\s+(windows|requests))?(?:\s+in\s+(\S.*))?")
 GOOD = re.compile(r"(\d{1,2}(?:\.\d{1,9})?)\s*%\s*(?:of requests )?(?:within|under|below|<=?)\s*(\S.*)")
-ZERO = re.compile(r"0+(\.0+)?\s*(ns|us|µs|ms|s|min|m|h|d)?")
 
 
 def read_objectives(path: Path, run_labels: Collection[str] | None = ()) -> tuple[AnyObjective, ...]:
@@ -228,11 +227,8 @@ class _Reader:
         return promise
 
     def duration(self, node: Node, word: str) -> int:
-        text = self.text(node, word)
-        if word in ("for", "hold") and ZERO.fullmatch(text.strip()):
-            return 0
         try:
-            return parse_duration(text)
+            return parse_duration(self.text(node, word), zero=word in ("for", "hold"))
         except UsageError as error:
             raise self.wrong(node, f"{word}: {error}") from None
 

@@ -96,16 +96,12 @@ def parse_box(text: str) -> Box:
     box = Box(
         parse_instant(begin) if begin else None,
         parse_instant(end) if end else None,
-        parse_duration(low) if low.strip("0") else 0,
+        parse_duration(low, zero=True) if low else 0,
         parse_duration(high) if high else None,
     )
-    both = (
-        box.begin is not None
-        and box.end is not None
-        and box.begin.relative == box.end.relative
-        and not (box.begin.of_day or box.end.of_day)
-    )
-    if (both and box.begin.ns >= box.end.ns) or (box.high_ns is not None and box.low_ns >= box.high_ns):  # type: ignore[union-attr]
+    edges = [edge for edge in (box.begin, box.end) if edge is not None and not edge.of_day]  # of which it is known where they lie
+    alike = len(edges) == 2 and edges[0].relative == edges[1].relative
+    if (alike and edges[0].ns >= edges[1].ns) or (box.high_ns is not None and box.low_ns >= box.high_ns):
         raise UsageError(f"--box {text}: it ends before it begins")
     return box
 

@@ -742,16 +742,18 @@ def explained(error: NothingMatchesError, origins: Iterable[Origin]) -> InputErr
             there = choices(first, named) if named else f"nothing here has a {name}"
             lost = dict.fromkeys(str(lack.caveat) for lack in error.missing if name in lack.entry.labels)
             return InputError("; ".join((f"no {name} matches {glob.replace(ALTERNATIVE, ' or ')}: {there}", *lost)))
-    if question.in_part and (held := _held(asked, replace(question, begin=None, end=None, by=("run",), step=ALL))):
+    if question.in_part and (held := _held(asked, question)):
         return InputError(f"{error}; {held}")
     return error
 
 
 def _held(origins: Sequence[Origin], question: Question) -> str:
-    """Return from when to when there are data of a question; empty where there are none."""
+    """Return from when to when there are data of a question whose range matches none; empty where there are none at all."""
     for origin in origins:
         with suppress(TailboardError):  # it is asked for the sentence of another error
-            answer = origin.answer(question)
+            answer = origin.answer(replace(question, begin=None, end=None, by=("run",), step=ALL))
+            if answer.relative and is_absolute(question):
+                return ABSOLUTE
             filled = [part for part in answer.parts if len(part)]
             first, last = min(int(part.start_ns.min()) for part in filled), max(int(part.end_ns.max()) for part in filled)
             clock = "" if answer.relative else f" ({utc(first)} to {utc(last)})"

@@ -316,12 +316,13 @@ def _mark(cells: Sequence[str], columns: Sequence[str]) -> tuple[Mark, list[str]
 
 
 def _instant(text: str) -> Instant | None:
-    """Return the time of a cell, None where it is none; `now` is no time of a file."""
+    """Return the time of a cell, None where it is none; `now` is no time of a file, nor is one that needs a day or a sign."""
     word = text.strip()
     if not word or word.startswith("now"):
         return None
     try:
-        return parse_instant(word)
+        instant = parse_instant(word)
+        return None if instant.of_day or (instant.relative and not word.startswith("+")) else instant
     except FarTimeError:
         raise
     except (UsageError, ValueError, OverflowError, ArithmeticError):

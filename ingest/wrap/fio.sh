@@ -1,5 +1,5 @@
 #!/bin/sh
-# fio with histograms, made by `tailboard wrap-fio`.
+# fio with histograms, made by `tailboard record fio`.
 #
 # Adds to a command line that logs latencies (--write_lat_log=P):
 #   --write_hist_log=P --log_hist_msec=MS   behind each of them, so that every job that has the one log has the other
@@ -128,7 +128,7 @@ tailboard_look() {
 }
 
 if [ ! -x "$tailboard_fio" ] || [ -d "$tailboard_fio" ]; then
-    tailboard_say "there is no program $tailboard_fio on this machine; make the wrapper anew with: tailboard wrap-fio --fio PATH"
+    tailboard_say "there is no program $tailboard_fio on this machine; make the wrapper anew with: tailboard record fio --fio PATH"
     exit 127
 fi
 if [ "$tailboard_fio" -ef "$0" ] 2>/dev/null; then # a shell of before POSIX 2024 may not know -ef, and goes on

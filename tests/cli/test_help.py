@@ -99,6 +99,8 @@ def completed(words: str, place: int, folder: Path) -> list[str]:
         ("tailboard percentiles --format c", 3, ["csv"]),
         ("tailboard runs l", 2, ["list"]),
         ("tailboard show heat", 2, ["heatmap"]),
+        ("tailboard report --li", 2, ["--live"]),
+        ("tailboard report --live --ref", 3, ["--refresh"]),
         ("tailboard percentiles a.db --run n", 4, ["nightly"]),
         ("tailboard percentiles --store sqlite:a.db --by op,ki", 5, ["op,kind"]),
         ("tailboard explain a.db --where o", 4, ["op=", "outcome="]),

@@ -130,7 +130,7 @@ def command_of(claim: Claim, ground: Ground, source: str) -> str:
     What is held against peers, and what is so throughout, is shown over the whole run; else the windows of the claim and a few on
     either side of it.
     """
-    words = ["tailboard", "distribution" if claim.kind == MODES else "percentiles", *shlex.split(source)]
+    words = ["tailboard", *(("show", "distribution") if claim.kind == MODES else ("percentiles",)), *shlex.split(source)]
     runs = ground.run.split(", ") if ground.run else []
     for run in runs:
         words += ["--run", literal(run)]

@@ -19,7 +19,7 @@ import numpy as np
 
 from ingest.core.coverage import AGAIN, Caveat, Missing, labels_of
 from ingest.core.intervals import Int
-from ingest.core.layout import Layout, hdr_layout
+from ingest.core.layout import Layout, hdr_half, hdr_layout
 from ingest.core.units import UNITS_NS, iso_ns
 from ingest.read.context import Context
 from ingest.read.format_names import HDR_SNAPSHOTS
@@ -71,11 +71,10 @@ def _snapshot(body: Mapping[str, Any]) -> tuple[Layout, Int, Int]:
     except ValueError as error:
         raise WrongError(str(error)) from None
     counts = [count(number) for number in numbers]
-    half = 1 << (2 * 10**digits - 1).bit_length() - 1
-    highest, octaves = whole(body.get("HighestTrackableValue")), 1
-    while (2 * half << lowest.bit_length() - 1) << octaves - 1 < highest:
-        octaves += 1
-    if len(counts) != (octaves + 1) * half:
+    octaves, reach, highest = 1, 2 * hdr_half(digits) << lowest.bit_length() - 1, whole(body.get("HighestTrackableValue"))
+    while reach < highest:  # so hdrhistogram-go counts them; Java's goes on where they are equal
+        octaves, reach = octaves + 1, reach << 1
+    if len(counts) != (octaves + 1) * hdr_half(digits):
         raise WrongError("not as many counts as its highest value needs")
     if any(counts[layout.bins :]):
         raise WrongError("counts past the end of its bins")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -207,6 +208,16 @@ class MarkdownConsole(Console):
 
 
 IN_MARKDOWN: ContextVar[bool] = ContextVar("in_markdown", default=False)
+
+
+@contextmanager
+def in_markdown() -> Iterator[None]:
+    """Have tables and lines that are printed inside this written as Markdown."""
+    before = IN_MARKDOWN.set(True)
+    try:
+        yield
+    finally:
+        IN_MARKDOWN.reset(before)
 
 
 def people() -> Console:
