@@ -223,9 +223,9 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
     packer.take(handed)
     together = shown_together(plan.record.run, (*plan.others, *kept))
     account.lacks.update(dict.fromkeys(entry.caveat for entry in together))
-    early = EarlyStory(store.foreseen(plan.record))
-    store.finish_run(plan.record)
-    account.caveats += write_findings(store, plan.record.run, early)
+    with EarlyStory(store.foreseen(plan.record)) as early:
+        store.finish_run(plan.record)
+        account.caveats += write_findings(store, plan.record.run, early)
 
 
 def _finish_source(

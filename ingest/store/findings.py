@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Self
 
 from ingest.core.errors import InputError, TailboardError
 from ingest.core.pool import freed_memory_given_back, give_back_freed_memory
@@ -23,7 +24,8 @@ from ingest.store.records import COMPLETE, RunRecord, SourceRecord
 class EarlyStory:
     """The story of a run that is read and not yet written, worked out by a thread while its last documents and rollups are sent.
 
-    Most of a load's end is waiting for a server, and findings are nearly all computation.
+    Most of a load's end is waiting for a server, and findings are nearly all computation. The thread ends within `with`: OpenBLAS
+    ends its own threads before a process is forked, and waits forever for one that a thread like this has given work just then.
     """
 
     def __init__(self, run: Foreseen | None) -> None:
@@ -33,6 +35,15 @@ class EarlyStory:
         self._thread = threading.Thread(target=self._work, daemon=True)
         if run is not None:
             self._thread.start()
+
+    def __enter__(self) -> Self:
+        """Return it."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Wait for the thread, whether its story is wanted or not: what comes next may fork."""
+        if self._run is not None:
+            self._thread.join()
 
     def of(self, record: RunRecord, sources: Iterable[SourceRecord]) -> Story | None:
         """Return the story, waiting for it, if it is that of a run with these records; None if not, or if it cannot be told."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,25 @@ def test_a_run_that_another_load_has_joined_meanwhile_is_told_from_the_store(gro
         assert len(store.findings_of(["joined"])) == 1 + len(expected.findings)
     files = Files([first, second], ReadOptions(run="joined", **ZERO))
     assert expected.findings == computed(files, Question(), "").findings
+
+
+def test_a_load_ends_with_its_thread_whether_the_story_is_wanted_or_not(ground, tmp_path: Path, monkeypatch) -> None:
+    """OpenBLAS joins its threads before each fork; one that a story still gave work was waited for without end by the next load."""
+    began, threads = threading.Event(), []
+
+    def slow(*_: object) -> None:
+        threads.append(threading.current_thread())
+        began.set()
+        threading.Event().wait(0.3)
+
+    def unfinished(*_: object) -> tuple[None, list[object]]:
+        assert began.wait(60)
+        return None, []
+
+    monkeypatch.setattr("ingest.query.story.story.computed", slow)
+    monkeypatch.setattr("ingest.store.findings._complete", unfinished)
+    loaded(ground.url, logs_by_host(tmp_path, 1, turns=2), run="unwanted", reading=ZERO)
+    assert threads and not any(thread.is_alive() for thread in threads)
 
 
 def test_windows_of_one_host_that_are_not_kept_are_read_back(ground, told, tmp_path: Path, monkeypatch) -> None:
