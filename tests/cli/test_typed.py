@@ -14,7 +14,7 @@ import pytest
 
 from tests.commands import ROOT, tailboard
 
-ARCHIVE = "examples/cbt-archive"
+ARCHIVE, STORE = "examples/cbt-archive", "foo.db"
 TABLE = "percentiles of cbt-archive/00000000/id-9b5d006f: completion latency"
 LINES = [  # what is typed, exit status, how the first line begins (of stdout where that has one)
     ("percentile A", 2, "there is no command 'percentile': do you mean tailboard percentiles A?"),
@@ -102,9 +102,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return below
 
 
-def test_what_people_type_is_answered_or_refused_with_the_command_that_works(folder: Path) -> None:
+@pytest.mark.parametrize("answered", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_what_people_type_is_answered_or_refused_with_the_command_that_works(answered: bool, folder: Path) -> None:
     wrong = []
     for line, status, begins in LINES:
+        if answered == (status == 2 and STORE not in line):
+            continue
         words = [ARCHIVE if word == "A" else word for word in shlex.split(line)]
         done = tailboard(*words, cwd=folder)
         first = (done.stdout or done.stderr.removeprefix("tailboard: ")).lstrip("\n").split("\n")[0]
@@ -116,6 +119,7 @@ def test_what_people_type_is_answered_or_refused_with_the_command_that_works(fol
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_the_demo_ends_with_what_happened_and_commands_that_run_as_they_are_printed(tmp_path: Path) -> None:
     done = tailboard("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
