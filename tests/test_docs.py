@@ -59,7 +59,7 @@ def transcript() -> list[tuple[str, str]]:
 
 
 def test_pages_show_sessions() -> None:
-    assert len(transcript()) == 6
+    assert len(transcript()) == 5
 
 
 @pytest.mark.parametrize(("command", "shown"), transcript(), ids=[pair[0][:50] for pair in transcript()])
