@@ -44,11 +44,11 @@ def test_public_names_can_be_imported() -> None:
         assert getattr(ingest, name) is not None
 
 
-SESSIONS = ("README.md", "docs/guides/first-look.md")
+SESSIONS = ("README.md", "docs/guides/first-look.md", "docs/guides/boxes.md")
 
 
 def transcript() -> list[tuple[str, str]]:
-    """(command, output) pairs of the console blocks of README and of the first look."""
+    """(command, output) pairs of the console blocks of these pages."""
     pairs = []
     for page in SESSIONS:
         for block in re.findall(r"```console\n(.*?)```", (ROOT / page).read_text(), re.DOTALL):
@@ -59,7 +59,7 @@ def transcript() -> list[tuple[str, str]]:
 
 
 def test_pages_show_sessions() -> None:
-    assert len(transcript()) == 5
+    assert len(transcript()) == 7
 
 
 @pytest.mark.parametrize(("command", "shown"), transcript(), ids=[pair[0][:50] for pair in transcript()])
