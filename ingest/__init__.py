@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # what checkers of types see of the table below
     from ingest.read.sources import ReadOptions as ReadOptions
     from ingest.store import open_store as open_store
 
-__version__ = "0.1.0"
+__version__ = "0.9.0"
 
 _HOMES = {
     "Account": "ingest.read.account",

@@ -44,11 +44,11 @@ def test_public_names_can_be_imported() -> None:
         assert getattr(ingest, name) is not None
 
 
-SESSIONS = ("README.md", "docs/guides/first-look.md")
+SESSIONS = ("README.md", "docs/guides/first-look.md", "docs/guides/boxes.md")
 
 
 def transcript() -> list[tuple[str, str]]:
-    """(command, output) pairs of the console blocks of README and of the first look."""
+    """(command, output) pairs of the console blocks of these pages."""
     pairs = []
     for page in SESSIONS:
         for block in re.findall(r"```console\n(.*?)```", (ROOT / page).read_text(), re.DOTALL):
@@ -59,7 +59,7 @@ def transcript() -> list[tuple[str, str]]:
 
 
 def test_pages_show_sessions() -> None:
-    assert len(transcript()) == 6
+    assert len(transcript()) == 7
 
 
 @pytest.mark.parametrize(("command", "shown"), transcript(), ids=[pair[0][:50] for pair in transcript()])
@@ -72,18 +72,31 @@ def test_a_session_is_what_the_commands_print(command: str, shown: str) -> None:
             assert line.rstrip() in printed
 
 
-def lines_of(page: str) -> list[str]:
-    """The indented command lines of a page that call tailboard."""
-    return re.findall(r"^    (tailboard .*)$", (ROOT / "docs" / "guides" / page).read_text(), re.MULTILINE)
+def typed_lines() -> list[tuple[str, str]]:
+    """Return (page, command line) of every line that a page gives to be typed."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    found = []
+    for page in pages:
+        for line in re.findall(r"^(?:    |\$ )(tailboard .*)$", page.read_text(), re.MULTILINE):
+            found.append((page.name, line))
+    return found
 
 
-@pytest.mark.parametrize("line", lines_of("cbt.md"))
-def test_the_commands_of_the_cbt_page_are_real(line: str) -> None:
-    words = shlex.split(line.partition(" > ")[0])[1:]
-    command, name = tailboard, "tailboard"
-    while isinstance(command, click.Group):
-        name, command, words = command.resolve_command(click.Context(command), words)
-    command.make_context(name, list(words))
+def test_every_command_of_the_docs_is_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its names and options are; what it prints is asked elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    wrong = []
+    for page, line in typed_lines():
+        words = shlex.split(re.split(r" [>&|] ?| &$", line)[0], comments=True)[1:]
+        command, name = tailboard, "tailboard"
+        try:
+            while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+                name, command, words = command.resolve_command(click.Context(command), words)
+            command.make_context(name, list(words))
+        except (click.ClickException, ValueError) as error:
+            wrong.append(f"{page}: {line}: {error}")
+    assert len(typed_lines()) > 100
+    assert wrong == []
 
 
 def test_the_yaml_of_the_cbt_page_is_yaml_and_names_the_wrapper() -> None:

@@ -91,10 +91,3 @@ def test_every_page_can_be_reached_from_the_way_in() -> None:
         links = LINK.findall(FENCED.sub("", page.read_text(encoding="utf-8")))
         ahead += [Path(os.path.normpath(page.parent / target)) for target, _ in links if target and ":" not in target]
     assert [str(page.relative_to(ROOT)) for page in tracked("docs/*.md") if page not in seen] == []
-
-
-def test_the_table_of_names_leads_to_modules_that_are_there() -> None:
-    rows = re.findall(r"^\| `([^`]+\.py)` \| `([^`]+\.py)`", (ROOT / "docs" / "decisions" / "names.md").read_text(), re.MULTILINE)
-    assert len(rows) > 100
-    assert [new for _, new in rows if not (ROOT / "ingest" / new).exists()] == []
-    assert [old for old, _ in rows if (ROOT / "ingest" / old).is_file()] == []

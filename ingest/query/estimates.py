@@ -8,7 +8,7 @@ What averaging would have said: the usual wrong ways, worked out from the same d
     cbt                   the time series of CBT's post-processing (cbt.py)
     histogram             histogram logs against the single I/Os of the same jobs (logs.py)
 
-docs/explanation/estimates.md has every formula. Nothing here changes an exact column: estimates stand beside them.
+docs/explanation/estimates.md says who computes what. Nothing here changes an exact column: estimates stand beside them.
 
 What CBT's own post-processing reports for the same logs (time series of 2026), window by window.
 

@@ -2,7 +2,7 @@
 
 HdrHistogram interval logs, written: version 1.3, V2 payloads, a tag for each op, kind and tag.
 
-    #[Written by tailboard 0.1.0; recorded unit ns]
+    #[Written by tailboard 0.9.0; recorded unit ns]
     #[Histogram log format version 1.3]
     #[BaseTime: 1700000000.000 (seconds since epoch)]
     #[StartTime: 1700000000.000 (seconds since epoch), 2023-11-14T22:13:20.000Z]

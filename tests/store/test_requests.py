@@ -195,7 +195,7 @@ COMMANDS = [  # of two runs; before: 6, 6, 10, 10, 19, 20, 18, 24, 109
 
 @pytest.mark.parametrize(("words", "most"), COMMANDS)
 def test_f5_a_command_reads_what_runs_are_once(filled, tmp_path: Path, words: str, most: int) -> None:
-    """Each question of a command asks for its data, and whether a run was replaced meanwhile; docs/guides/scale.md has the table."""
+    """Each question of a command asks for its data, and whether a run was replaced meanwhile."""
     double, ground = filled
     objectives = tmp_path / "slo.yml"
     objectives.write_text("objectives: [{name: p99, percentile: 99, threshold: 5ms, window: 10s, by: [host]}]")
