@@ -5,10 +5,10 @@ const drawing = (() => {
   // Large pictures are drawn anew in pieces: so many rows a frame, of the table that has the most.
   // The first piece is small, as the old rows go with it.
   const FIRST = 250, PIECE = 500, PIECEMEAL = { hosts: "points", threads: "points", surface: "points", maps: "cells" };
-  const TOP = { heatmap: 69, load: 40 }; // room above a chart, for its legend
+  const TOP = { heatmap: 30, load: 40 }; // room above a chart, for its legend
   const MISSING = "samples are missing"; // the text of its bands: query/missing.py
   const BOUNDS = "of the samples that are there; others are missing: see the bounds in the table of the whole range";
-  const LOWEST_MAP = 170, BELOW_MAP = 196, HOST = 28, HOSTS = 6; // px: how low the map may be; what the first screen needs below its axis, a host, how many
+  const LOWEST_MAP = 170, BELOW_MAP = 184, HOST = 28, HOSTS = 6; // px: how low the map may be; what the first screen needs below its axis, a host, how many
   const NAMED = 5; // hosts in a sentence
   const FRAMES = 4000; // of which is kept how long they took
   const CLEAN = 256; // after how many rows that went Vega forgets them, instead of 10,000: a page may be open for days
