@@ -30,8 +30,8 @@ def card(options: Options) -> None:
       tailboard report --card --run nightly-42 --where op=read -o nightly-42.svg
 
     The sentences are those of tailboard explain, the three that account for most. Strips show the hosts with the highest p99, at
-    most six; where a window has too few samples for a p99, its maximum. Times are those of the sentences, seconds since the
-    start of the run (--time changes the axis).
+    most six; where a window has too few samples for a p99, its maximum. The axis is in UTC, as the times of the
+    sentences are (--time changes the axis).
     """
     from ingest.query.lags import answered
     from ingest.query.plan import settled
@@ -47,7 +47,7 @@ def card(options: Options) -> None:
         hosts, whole = answered(origin, by_host), answered(origin, replace(by_host, step="all"))
         told = story(origin, question)
     one_axis(windows)
-    clock = clock_of(windows, options.but(time_base=options.time_base or "elapsed"))  # as the sentences have it
+    clock = clock_of(windows, options)
     warn(windows)
     form = "svg" if options.output.endswith(".svg") else "png"
     picture = drawn(card_picture(told, whole, windows, hosts, clock), form, scale=1)

@@ -51,8 +51,8 @@ def explain(options: Options) -> None:
       tailboard explain --run nightly-42 --box ..,20ms..50ms --where op=read
 
     Findings are ranked by the share of all excess latency that they account for: time that operations took longer than typical
-    ones. Each says when (seconds since the start of the run), what it is consistent with, what speaks against it, and which
-    command shows its numbers. Where nothing stands out, that is said. The exit status is 0 in both cases.
+    ones. Each says when (in UTC; of a run without a clock since its start), what it is consistent with, what speaks against it,
+    and which command shows its numbers. Where nothing stands out, that is said. The exit status is 0 in both cases.
 
     --box takes a range of time and a range of latency; an end that is left out is open. Every value of host, op, volume, job,
     tag, process and run is counted inside and outside. csv and ndjson have one row for each, the most over-represented first:
@@ -98,22 +98,23 @@ def _tell(options: Options) -> None:
 
 
 def _print(told: list[Story], options: Options) -> None:
-    from ingest.core.units import local, utc
+    from ingest.core.units import elapsed, local, utc
+    from ingest.query.story.words import moment
     from ingest.view.terminal.story import print_story
 
-    stamps = {"utc": utc, "local": local}
     marks = marks_of(options.marks)
     for number, story in enumerate(told):
         if number:
             sys.stdout.write("\n")
+        stamps = {"utc": utc, "local": local, "elapsed": elapsed(story.zero_ns)}
         every = of_run(marks, story.run, story.zero_ns, 1 << 62, relative=story.relative)
         notes = [
-            f"mark at {(mark['at_ns'] - story.zero_ns) / 1e9:+.1f} s, during finding {place}: {mark['text']}"
+            f"mark at {moment(mark['at_ns'], story)}, during finding {place}: {mark['text']}"
             for place, finding in enumerate(story.findings, 1)
             for mark in every
             if mark["at_ns"] < finding.end_ns and int(mark.get("end_ns") or mark["at_ns"]) >= finding.start_ns
         ]
-        print_story(story, None if story.relative else stamps.get(options.time_base or "utc"), notes)
+        print_story(story, None if story.relative else stamps.get(options.time_base or ""), notes)
 
 
 def _explain_box(options: Options) -> None:

@@ -140,7 +140,7 @@ def test_the_story_and_the_box_are_those_of_now_and_what_was_chosen_stays(lookin
         page.keyboard.type("3")  # and not entered yet
         stalled = [(series("read", "h2"), 45, {1700: 12})]
         put(url, [*calm(range(40, 60), "h1", "h3"), *stalled, *calm(range(46, 60), "h2")], done=False)
-        until(page, "document.getElementById('story-sentences').textContent.startsWith('h2 stalled from 40.0 s to 46.0 s')")
+        until(page, "document.getElementById('story-sentences').textContent.includes('h2 stalled from 21:00:44.0 to 21:00:50.0')")
         settle(page)
         after = dict(page.evaluate(counted))
         assert before == {host: 10 * 220 for host in ("h1", "h2", "h3")}

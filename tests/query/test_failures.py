@@ -255,7 +255,7 @@ def test_the_story_says_who_failed_and_when(kind: str, tmp_path: Path) -> None:
     [finding] = [found for found in told.findings if found.kind == "failures"]
     count = sum(one.failed for one in operations)
     assert finding.who == (("host", "h3"),) and f"({count} of " in finding.text
-    assert finding.text.startswith(f"{100 * count / 1000:.2g} % of operations on h3 failed from 20.0 s to 30.0 s")
+    assert finding.text.startswith(f"{100 * count / 1000:.2g} % of operations on h3 failed from 14:13:40.0 to 14:13:50.0")
 
 
 @pytest.mark.slow
@@ -274,7 +274,7 @@ def test_hosts_that_fail_at_the_same_time_are_named_in_one_sentence(tmp_path: Pa
     shares = {"h1": 0.0, "h2": 0.08, "h3": 0.0, "h4": 0.08, "h5": 0.0}
     folder, options = logs(tmp_path, rates(shares, lasting=range(20, 30)))
     [text] = [found.text for found in story(Files([folder], options, 1), Question()).findings if found.kind == "failures"]
-    assert " % of operations on h2, h4 failed from 20.0 s to 30.0 s (" in text
+    assert " % of operations on h2, h4 failed from 14:13:40.0 to 14:13:50.0 (" in text
 
 
 @pytest.mark.slow

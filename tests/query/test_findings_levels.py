@@ -220,7 +220,7 @@ def test_the_story_of_a_rhythm_is_one_finding_in_words() -> None:
     told = story_of(run.ground())
     (finding,) = [finding for finding in told.findings if finding.kind != "edge"]
     assert finding.kind == RHYTHM
-    assert re.search(r"every 15 s, for about .* each time, first at 5.0 s, p50 3\.\d+ ms", finding.text)
+    assert re.search(r"every 15 s, for about .* each time, first at 22:13:25.0, p50 3\.\d+ ms", finding.text)
 
 
 # ---- A step and a drift at once, beside modes, beside what passes; the time of a change.

@@ -193,7 +193,7 @@ class Finding:
 
     `missing` are completions that did not happen, an estimate (rate of the reference times the gap), `missing_share` that against
     those of the whole run. `consistent` says what it is consistent with, `against` what speaks against it, `command` shows its
-    numbers. `below` says of each layer below the client whether it is seen there.
+    numbers. `below` says of each layer below the client whether it is seen there. `tail` is the end of `text`, about its share.
     """
 
     kind: str
@@ -214,6 +214,7 @@ class Finding:
     against: str
     command: str
     below: tuple[Below, ...] = ()
+    tail: str = ""
 
     def as_dict(self, zero_ns: int) -> dict[str, Any]:
         """Return it as JSON has it; times are seconds from `zero_ns`, the start of the run."""
@@ -221,6 +222,7 @@ class Finding:
             "kind": self.kind,
             "run": self.run,
             "text": self.text,
+            "tail": self.tail,
             "who": dict(self.who),
             "from_s": round((self.start_ns - zero_ns) / SECOND, 6),
             "to_s": round((self.end_ns - zero_ns) / SECOND, 6),

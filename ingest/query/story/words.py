@@ -13,7 +13,7 @@ from typing import Any
 
 from ingest.core.errors import listed
 from ingest.core.grid import SECOND
-from ingest.core.units import figure, format_duration, latency, spaced
+from ingest.core.units import UNITS_NS, figure, format_duration, latency, spaced, utc
 from ingest.query.question import literal
 from ingest.query.story.ground import (
     DRIFT,
@@ -33,6 +33,7 @@ from ingest.query.story.ground import (
     Claim,
     Ground,
     Labels,
+    Story,
     member,
 )
 
@@ -44,6 +45,7 @@ REFERENCE = (
 )
 LEAST_SHARE = 0.005
 PERCENT = 100
+TENTH = SECOND // 10
 SHOWN, BESIDE = "50,99,100", 2
 Details = Mapping[str, Any]  # of a claim
 MOST_NAMED = 5
@@ -52,9 +54,10 @@ NAMES = {"volume": "volume ", "job": "job ", "process": "process ", "tag": "tag 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What is said of a finding."""
+    """What is said of a finding; `tail` is the end of its text, about how much it accounts for."""
 
     text: str
+    tail: str
     value: str
     consistent: str
     against: str
@@ -68,8 +71,10 @@ def words_of(claim: Claim, ground: Ground, share: float, source: str) -> Words:
     if claim.missing >= 1:
         number = about(claim.missing)
         tail += f"{f'; {number}' if tail else f' {number.capitalize()}'} completions did not happen (estimate)"
+    tail += "." if tail else ""
     return Words(
-        text=sentence_of(claim, ground, claim.details) + tail + ("." if tail else ""),
+        text=sentence_of(claim, ground, claim.details) + tail,
+        tail=tail,
         value="" if claim.value_ns is None else shown(claim.value_ns),
         consistent=consistent,
         against=claim.against,
@@ -102,9 +107,15 @@ def about(count: float) -> str:
     return f"about {round(count, -digits):,.0f}"
 
 
-def seconds(stamp_ns: int, ground: Ground) -> str:
-    """Return a time since the start of the run: 26.0 s; in as many digits as windows have."""
-    return f"{(stamp_ns - ground.zero_ns) / SECOND:.1f} s"
+def moment(stamp_ns: int, of: Ground | Story) -> str:
+    """Return a time in UTC, as options take it: 21:00:34.3; with its date from a day after the start of the run on.
+
+    Of a run without a clock it is the time since its start: 29.9 s. story.js reads both forms.
+    """
+    if of.relative:
+        return f"{(stamp_ns - of.zero_ns) / SECOND:.1f} s"
+    day, clock = utc((stamp_ns + TENTH // 2) // TENTH * TENTH)[:21].split("T")
+    return clock if stamp_ns - of.zero_ns < UNITS_NS["d"] else f"{day}T{clock}"
 
 
 def name_of(who: Labels, ground: Ground) -> str:
@@ -121,7 +132,7 @@ def name_of(who: Labels, ground: Ground) -> str:
 
 def range_words(claim: Claim, ground: Ground) -> str:
     """Return from when to when."""
-    return f"from {seconds(claim.start_ns, ground)} to {seconds(claim.end_ns, ground)}"
+    return f"from {moment(claim.start_ns, ground)} to {moment(claim.end_ns, ground)}"
 
 
 def command_of(claim: Claim, ground: Ground, source: str) -> str:
@@ -232,7 +243,7 @@ def _edge(claim: Claim, ground: Ground, details: Details) -> str:
 
 
 def _step(claim: Claim, ground: Ground, details: Details) -> str:
-    name, at = name_of(claim.who, ground), seconds(details["at_ns"], ground)
+    name, at = name_of(claim.who, ground), moment(details["at_ns"], ground)
     levels = f"{_measure(details)} went from {shown(details['from_ns'])} to {shown(details['to_ns'])}"
     if details["to_ns"] > details["from_ns"]:
         return f"{name} became {_ratio(claim)} times slower at {at} and stayed so: {levels}."
@@ -265,7 +276,7 @@ def _rhythm(claim: Claim, ground: Ground, details: Details) -> str:
     reached = f", {details['measure']} {shown(claim.value_ns)}" if claim.value_ns and not missing else ""
     return (
         f"{what} every {figure(details['period_ns'] / SECOND)} s, for about "
-        f"{figure(details['width_ns'] / SECOND, 2)} s each time, first at {seconds(round(details['first_ns']), ground)}{reached}."
+        f"{figure(details['width_ns'] / SECOND, 2)} s each time, first at {moment(round(details['first_ns']), ground)}{reached}."
     )
 
 
@@ -276,7 +287,7 @@ def _modes(claim: Claim, ground: Ground, details: Details) -> str:
     gathers = f"Latencies of {name_of(claim.who, ground)} gather at {len(details['peaks_ns'])} places: {places}."
     if not details["changes"]:
         return gathers
-    at, valley = seconds(details["at_ns"], ground), shown(details["valley_ns"])
+    at, valley = moment(details["at_ns"], ground), shown(details["valley_ns"])
     before, after = (f"{PERCENT * details[part]:.0f} %" for part in ("before", "after"))
     if details["after"] > details["before"]:
         return f"{gathers} From {at} on {after} are above {valley}, before it was {before}."

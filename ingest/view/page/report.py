@@ -82,8 +82,8 @@ LINES = ("percentiles", "rate", "distribution")  # whose legend is the page's ow
 RUN_SPECS = ("runs", "maps", "load")
 GROUPINGS = ("op", "host", "thread")
 CONTROLS = (
-    *("run", "kind", "op", "host", "by", "p", "also", "tail", "from", "to", "clock", "axis", "shading", "palette", "drop"),
-    *("least", "most", "highlight", "box", "off", "sla"),
+    *("run", "kind", "op", "host", "by", "p", "also", "tail", "colour", "from", "to", "clock", "axis", "shading", "palette"),
+    *("drop", "least", "most", "highlight", "box", "off", "sla"),
 )
 ACROSS = {"total_iodepth": "queue depth of all jobs", "numjobs": "jobs"}
 # The page's own script, joined in this order; what sections add stands between.
@@ -163,6 +163,7 @@ def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dic
         "by": grouping,
         "p": PERCENTILE,
         "tail": "99",
+        "colour": "typical",
         "clock": "elapsed" if all(run.cluster.relative for run in runs) else "utc",
         "axis": "log",
         "shading": "rank",

@@ -9,7 +9,7 @@ from rich.table import Table as RichTable
 
 from ingest.core.errors import counted
 from ingest.core.intervals import Int
-from ingest.core.units import Stamp, format_duration, latency
+from ingest.core.units import Stamp, format_duration, latency, utc
 from ingest.query.box import PERCENTILES, BoxOffsets, Explained
 from ingest.query.story.ground import Finding, Story
 from ingest.query.story.words import shown
@@ -22,7 +22,8 @@ from ingest.view.terminal.tables import empty_table, escape, people, say, say_no
 def print_story(story: Story, stamp: Stamp | None = None, marks: Sequence[str] = ()) -> None:
     """Print the story of a run; with `stamp` each finding's times are written by it, too."""
     out = people()
-    say(out, [f"what happened in {story.run or 'the run'}"])
+    clock = "" if story.relative else f" ({utc(story.zero_ns)[:10]}, UTC)"
+    say(out, [f"what happened in {story.run or 'the run'}{clock}"])
     say_notes(out, (*story.lacks, *story.caveats, *marks))
     out.print()
     for number, finding in enumerate(story.findings, 1):

@@ -6,7 +6,7 @@
   const FIELDS = ["from", "to", "low", "high"], SAID = 3, SHOWN = 12, FEW = 5, LEAST_TIMES = 1.5, LEAST_SCORE = 0.1, LEAST_SPREADS = 4;
   const WIDE = 640, HIGH = 120, TITLES = { op: "operation" };
   const unpacked = new WeakMap();
-  let now, set, find, number, latency; // what panels.js offers
+  let now, set, find, when, number, latency; // what panels.js offers
   let answered = ""; // the box that the sentences below the map are of
   const title = (label) => TITLES[label] ?? label;
 
@@ -116,6 +116,11 @@
   function leftOut({ left }) {
     return [now().state.host && "All hosts are counted, whatever host is chosen above.", left.length && `Not counted on this page: ${left.join(", ")}.`].filter(Boolean);
   }
+  // From when to when it is, in the clock of the page.
+  function timeOf({ from, to }) {
+    const ms = (s) => now().run.start + 1000 * s, at = (s) => when({ t: ms(s) });
+    return from === null || to === null ? range(from, to, at, "the whole run") : when({ t: ms(from), t2: ms(to) });
+  }
   // The call that counts the same box in stored windows and bins; times are from the start of the run.
   function command({ from, to, low, high }) {
     const { run, state, defaults } = now(), at = (s) => (s === null ? "" : `+${Number(Math.max(0, s).toFixed(3))}s`), ms = (value) => (value === null ? "" : `${value}ms`);
@@ -125,7 +130,7 @@
   }
   async function contentOf(data, box, asked) {
     const { state } = now(), step = data.step, what = explained(data, box, (key) => key.kind === state.kind && (!state.op || key.op === state.op));
-    const { used } = box, all = what.inside + what.outside, where = `${range(used.from, used.to, seconds, "the whole run")}, ${range(used.low, used.high, latency, "all latencies")}`;
+    const { used } = box, all = what.inside + what.outside, where = `${timeOf(used)}, ${range(used.low, used.high, latency, "all latencies")}`;
     const share = all ? ` (${percent(what.inside / all)} of all)` : "";
     const said = sentences(what, data), verdicts = said.map((text) => element("p", text, { className: "verdict" }));
     answer(said);
@@ -182,7 +187,7 @@
     find("box-clear").addEventListener("click", () => set({ box: "" }));
   }
   tailboard.sections.push((offered) => {
-    ({ now, set, find, number, latency } = offered);
+    ({ now, set, find, when, number, latency } = offered);
     begun();
     return { panels: { box }, feeds: { box: ["box"] }, shown };
   });

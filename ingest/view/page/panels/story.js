@@ -1,7 +1,8 @@
 "use strict";
 // The story at the head of the report: sentences that lead to their place, and the events that the pictures mark; see story.py.
 const story = (() => {
-  const SENTENCES = 3, ROOM = 0.75, MOST = 0.8; // of an event's length, shown before and after it; from this share of a run on all of it
+  const ROOM = 0.75, MOST = 0.8; // of an event's length, shown before and after it; from this share of a run on all of it
+  const LEAST = 0.005; // of a share that is told
 
   // What a click on a finding chooses: from and to in seconds, with some room, and what is highlighted.
   function placeOf({ who, from_s: from, to_s: to }, seconds, choices) {
@@ -14,26 +15,35 @@ const story = (() => {
     };
   }
   // The share that no finding accounts for, in words.
-  const unexplained = (share) => (share > 0 ? `${Math.round(100 * share)} % of the excess latency is left unexplained.` : "");
+  const unexplained = (share) => `Bars: shares of all excess latency${share > 0 ? `; ${Math.round(100 * share)} % is left unexplained` : ""}.`;
 
-  tailboard.sections.push(({ now, find, when, addressOf, highlights }) => {
+  tailboard.sections.push(({ now, find, inClock, addressOf, highlights }) => {
     const part = (tag, ...content) => {
       const element = document.createElement(tag);
       element.append(...content);
       return element;
     };
+    const told = ({ from_s: from, to_s: to }, text) => inClock(text, ...[from, to].map((seconds) => now().run.start + 1000 * seconds));
+    // How much of the excess latency it accounts for, as a bar.
+    function shareOf({ share }) {
+      const bar = part("span", share >= LEAST ? `${Math.round(100 * share)} %` : "–");
+      Object.assign(bar, { className: "share", title: "share of all excess latency" });
+      bar.style.setProperty("--share", share);
+      return bar;
+    }
     function sentence(finding) {
-      const { run, state } = now(), wanted = placeOf(finding, (run.end - run.start) / 1000, highlights());
-      const link = Object.assign(part("a", finding.text), { href: addressOf(wanted) });
+      const { run, state } = now(), wanted = placeOf(finding, (run.end - run.start) / 1000, highlights()), { text, tail = "" } = finding;
+      const said = told(finding, text.slice(0, text.length - tail.length)), first = said.search(/: |, and |$/);
+      const link = Object.assign(part("a", part("b", said.slice(0, first)), said.slice(first)), { href: addressOf(wanted), title: told(finding, text) });
       const here = Object.entries(wanted).every(([name, value]) => state[name] === value) && Object.values(wanted).some(Boolean);
       if (here) link.setAttribute("aria-current", "true");
-      return part("li", link);
+      return part("li", shareOf(finding), link);
     }
-    // What stands behind a finding, in the words of the terminal; its times are those of the axes.
-    function reasons({ text, below, consistent, against, command, from_s: from, to_s: to }) {
-      const { run } = now(), lines = [["times", when({ t: run.start + 1000 * from, t2: run.start + 1000 * to })], ["consistent with", consistent], ["against", against]];
+    // What stands behind a finding, in the words of the terminal.
+    function reasons(finding) {
+      const { text, below, consistent, against, command } = finding, lines = [["consistent with", consistent], ["against", against]];
       const said = [...(below || []).map((each) => each.text), ...lines.filter(([, line]) => line).map((line) => line.join(": "))].map((line) => part("dd", line));
-      return part("div", part("dt", text), ...said, ...(command ? [part("dd", "see: ", part("code", command))] : []));
+      return part("div", part("dt", told(finding, text)), ...said, ...(command ? [part("dd", "see: ", part("code", command))] : []));
     }
     // A list that says the same keeps its links: one may have the focus, or be under a pointer that goes down.
     function fill(element, nodes) {
@@ -46,15 +56,15 @@ const story = (() => {
       });
     }
     function shown() {
-      const told = now().run.story, findings = told?.findings ?? [];
-      find("story").hidden = !told;
-      if (!told) return;
-      const sentences = findings.slice(0, SENTENCES).map(sentence), more = findings.length - sentences.length;
-      fill(find("story-sentences"), sentences.length ? sentences : [part("li", told.nothing)]);
+      const { story } = now().run, findings = story?.findings ?? [];
+      find("story").hidden = !story;
+      if (!story) return;
+      const sentences = findings.slice(0, tailboard.MOST.sentences).map(sentence), more = findings.length - sentences.length;
+      fill(find("story-sentences"), sentences.length ? sentences : [part("li", story.nothing)]);
       const also = more > 0 && `${more} more ${more === 1 ? "finding stands" : "findings stand"} in the list of the worst.`;
-      find("story-rest").textContent = [also, findings.length && unexplained(told.unexplained ?? 0)].filter(Boolean).join(" ");
-      find("story-more").hidden = !findings.length && !told.reference;
-      fill(find("story-reasons"), [...findings.map(reasons), part("div", part("dd", told.reference))]);
+      find("story-rest").textContent = [also, findings.length && unexplained(story.unexplained ?? 0)].filter(Boolean).join(" ");
+      find("story-more").hidden = !findings.length && !story.reference;
+      fill(find("story-reasons"), [...findings.map(reasons), part("div", part("dd", story.reference))]);
     }
     return { panels: {}, shown };
   });

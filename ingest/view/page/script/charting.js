@@ -52,5 +52,5 @@ const charting = (() => {
     });
     every(".chart", (chart) => (sizes.set(chart.id, chart.clientWidth), resized.observe(chart)));
   }
-  return { find, every, roomOf, fittedRoom, embedded, described, frame, drained, listen };
+  return { NARROW, find, every, roomOf, fittedRoom, embedded, described, frame, drained, listen };
 })();

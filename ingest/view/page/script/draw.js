@@ -1,14 +1,14 @@
 // The report's pictures: what panels.js works out, drawn by Vega, one panel a frame. Follows panels.js in the same script.
 const drawing = (() => {
   const { page, now, find, memo, theme, forgetTheme, clockOf, zone, zero, keysOf } = chosen, { byName, sections } = panels;
-  const { what, atLeast } = words, { roomOf, fittedRoom, embedded, described, drained } = charting;
+  const { what, atLeast } = words, { NARROW, roomOf, fittedRoom, embedded, described, drained } = charting;
   // Large pictures are drawn anew in pieces: so many rows a frame, of the table that has the most.
   // The first piece is small, as the old rows go with it.
   const FIRST = 250, PIECE = 500, PIECEMEAL = { hosts: "points", threads: "points", surface: "points", maps: "cells" };
-  const TOP = { heatmap: 69, load: 40 }; // room above a chart, for its legend
+  const TOP = { heatmap: 30, load: 40 }; // room above a chart, for its legend
   const MISSING = "samples are missing"; // the text of its bands: query/missing.py
   const BOUNDS = "of the samples that are there; others are missing: see the bounds in the table of the whole range";
-  const LOWEST_MAP = 170, BELOW_MAP = 196, HOST = 28, HOSTS = 6; // px: how low the map may be; what the first screen needs below its axis, a host, how many
+  const LOWEST_MAP = 170, BELOW_MAP = 184, HOST = 28, HOSTS = 6; // px: how low the map may be; what the first screen needs below its axis, a host, how many
   const NAMED = 5; // hosts in a sentence
   const FRAMES = 4000; // of which is kept how long they took
   const CLEAN = 256; // after how many rows that went Vega forgets them, instead of 10,000: a page may be open for days
@@ -40,6 +40,8 @@ const drawing = (() => {
     const below = hosts > 1 ? BELOW_MAP + HOST * Math.min(HOSTS, Math.max(2, hosts)) : 80;
     return Math.min(height, Math.max(LOWEST_MAP, Math.round(innerHeight - top - below)));
   }
+  // Room below a chart: where it is narrow, the legend of the map stands below its axis, not beside the name of it.
+  const belowOf = (name, { clientWidth }) => (name === "heatmap" && clientWidth < NARROW ? 74 : undefined);
   // Fills a chart with other tables; returns the rows that are still to come.
   async function refill(name, spec, { tables, common }, { fixed, size }) {
     const { view, last } = charts[name], large = PIECEMEAL[name], known = new Set(spec.signals.map((signal) => signal.name));
@@ -71,7 +73,7 @@ const drawing = (() => {
     const element = find(name), spec = now.content.specs[name] ?? now.content.specs.tails, given = filling(panel);
     say(name, panel.says);
     const grid = name === "runs" || name === "maps";
-    const room = grid ? fittedRoom(element, spec) : roomOf(element, panel.height ?? heightOf(name, spec), TOP[name] ?? 10);
+    const room = grid ? fittedRoom(element, spec) : roomOf(element, panel.height ?? heightOf(name, spec), TOP[name] ?? 10, belowOf(name, element));
     if (charts[name]?.held > HELD) discard(name);
     const rest = charts[name] ? await refill(name, spec, given, room) : [];
     if (!charts[name]) await make(name, spec, given, room);

@@ -2,7 +2,7 @@
 // Follows tables.js in the same script, and the scripts of sections. Times are ms, latencies ns.
 const panels = (() => {
   const { MOST, percentileOf, pointsOf, thinOf } = tailboard;
-  const { now, memo, held, find, when, sayHighest, sayHighestOr, addressOf } = chosen, { table, inView, viewStep, linesOf, excessIn, tailOf } = tables;
+  const { now, memo, held, find, when, inClock, sayHighest, sayHighestOr, addressOf } = chosen, { table, inView, viewStep, linesOf, excessIn, tailOf } = tables;
   const { what, alike, decade, latency, atLeast, number, WEIGHED, mixedIn, tooFew } = words;
   const LEGEND = 64; // as high as a legend of colors is at least: of one row it reached into the axis
   const MOST_TOLD = 16; // points of a load curve that are told one by one
@@ -10,12 +10,12 @@ const panels = (() => {
 
   function tailPanel(scope, height) {
     if (isAlone(scope)) return { idle: `One ${scope}: it is what the panels of all show.` };
-    const { points, thin, gaps, rows, span, names, tail, width } = tailOf(scope);
+    const { points, thin, gaps, rows, span, names, tail, width, typical } = tailOf(scope);
     const fewer = rows.length < names.length && `The ${rows.length} worst of ${names.length}.`, data = { points, thin, gaps, rows };
     const shown = [...points, ...thin].map((point) => ({ ...point, label: point.row }));
     const instead = tail !== now.state.tail && `Most windows have too few samples for ${what(now.state.tail)}: the maximum of each is shown.`;
     const says = sayHighest(shown, alike(shown), instead, ownWidth(width), fewer);
-    return { data, signals: { what: what(tail), shared: scale() }, span, height: Math.max(LEGEND, 12 + height * rows.length), says };
+    return { data, signals: { what: what(tail), shared: now.state.colour === "absolute" ? scale() : beyond(typical, shown) }, span, height: Math.max(LEGEND, 12 + height * rows.length), says };
   }
   // A panel by a label that has one value says nothing that others do not.
   function isAlone(scope) {
@@ -24,6 +24,9 @@ const panels = (() => {
   }
   // Said by panels of which the page holds wider windows than those of the view.
   const ownWidth = (width) => width !== viewStep(linesOf()) && `Windows of ${width / 1000} s, the narrowest here that the page holds.`;
+  // The colour scale from what is typical on: a decade, or up to the highest cell, but two decades at most, so that one outlier hides no
+  // other. What is as usual is pale, however high that is.
+  const beyond = (typical, cells) => (cells.length ? [typical, typical * Math.min(100, Math.max(10, ...cells.map(({ v }) => v / typical)))] : null);
   // The colour scale of all panels that colour by latency: from the median of what is in view to its maximum.
   function scale() {
     const whole = table("", 0), [low] = pointsOf(whole, [""], [percentileOf("50")]), [high] = pointsOf(whole, [""], [percentileOf("100")]);
@@ -54,7 +57,7 @@ const panels = (() => {
     return { data: { ...data, gaps: [] }, series, signals: { series }, span, says: sayHighestOr(tooFew(state.p, few), shown, why) };
   }
 
-  // ---- The worst: findings and episodes first, then the windows whose samples lie furthest above the percentile of the range.
+  // ---- The worst: findings that the story has no room for and episodes first, then the windows whose samples lie furthest above the percentile of the range.
   function worstWindows() {
     const { state } = now, merged = inView(""), wanted = percentileOf(state.p), whole = table("", 0);
     const of = ({ v: least }) => excess.worstOf(merged, wanted, MOST.worst, least).map((window) => ({ ...window, least }));
@@ -76,7 +79,10 @@ const panels = (() => {
   }
   function findingRows() {
     const { run } = now, place = (seconds) => run.start + 1000 * seconds;
-    return (run.story?.findings ?? []).map(({ text, from_s: from, to_s: to }) => row({ t: place(from), t2: place(to) }, [text], true));
+    return (run.story?.findings ?? []).slice(MOST.sentences).map(({ text, from_s: from, to_s: to }) => {
+      const [t, t2] = [from, to].map(place);
+      return row({ t, t2 }, [inClock(text, t, t2)], true);
+    });
   }
   function episodeRows() {
     const { content, run } = now, ours = ({ run: name }) => content.runs.length === 1 || name === run.name;

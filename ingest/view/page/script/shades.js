@@ -80,7 +80,7 @@ const shades = (() => {
   function byRank({ each, placeOf }) {
     const last = Math.max(1, each.length - 1);
     const values = steps(0, each.length - 1).map((at) => each[Math.round(at)]);
-    return { shadeOf: (value) => placeOf(value) / last, values, title: `samples in a cell, shaded by rank among ${each.length} different counts` };
+    return { shadeOf: (value) => placeOf(value) / last, values, title: `samples in a cell, by rank of ${each.length} counts` };
   }
   function byPart({ each }, root, title) {
     const most = each.at(-1), curve = root ? Math.sqrt : (part) => part;

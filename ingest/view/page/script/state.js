@@ -36,6 +36,20 @@ const chosen = (() => {
     const day = dated() ? 0 : 11, end = first.slice(0, 10) === last.slice(0, 10) ? last.slice(11) : last;
     return `${range([first.slice(day), dated() ? end : last.slice(day)])} ${zone()}`;
   }
+  // A time as the sentences of the story have it (moment in words.py), in the clock that is chosen.
+  function moment(ms) {
+    if (clockOf() === "elapsed") return `${((ms - now.run.start) / 1000).toFixed(1)} s`;
+    return new Date(100 * Math.round(ms / 100) - zero()).toISOString().slice(ms - now.run.start < DAY ? 11 : 0, 21);
+  }
+  // A sentence whose times, in UTC, are those of the chosen clock; `exact` are edges that are known better than to a tenth, in ms.
+  const MOMENT = /(?:(\d{4}-\d\d-\d\d)T)?(\d\d:\d\d:\d\d\.\d)(?!\d)/g;
+  function inClock(sentence, ...exact) {
+    return sentence.replace(MOMENT, (_, day, clock) => {
+      const said = Date.parse(`${day ?? new Date(now.run.start).toISOString().slice(0, 10)}T${clock}Z`);
+      const ms = day || said > now.run.start - 100 ? said : said + DAY;
+      return moment(exact.find((edge) => Math.abs(edge - ms) <= 50) ?? ms);
+    });
+  }
   // `none` is what is said without any points.
   function sayHighestOr(none, points, ...more) {
     const top = points.reduce((most, point) => (point.v > most.v ? point : most), { v: -1 });
@@ -102,7 +116,7 @@ const chosen = (() => {
     Object.assign(now.state, now.defaults, Object.fromEntries(kept.filter(([key]) => key in now.defaults)));
   }
   return {
-    page, now, WHOLE, find, every, memo, held, theme, forgetTheme, clockOf, zero, zone, when, sayHighestOr, sayHighest, change, correct, fromAddress, toAddress, addressOf, settled, dated,
+    page, now, WHOLE, find, every, memo, held, theme, forgetTheme, clockOf, zero, zone, when, inClock, sayHighestOr, sayHighest, change, correct, fromAddress, toAddress, addressOf, settled, dated,
     chooseRun, keysOf, unpacked, replaced,
   };
 })();

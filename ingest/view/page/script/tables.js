@@ -61,20 +61,22 @@ const tables = (() => {
     if (from >= to) return [];
     return excess.excessBy(tailboard.merged(level, now.content.layouts, pick, from, to, 0), names, least);
   }
-  // One percentile of every host or thread, the row with the highest cell first. Where most windows have too few samples for it
+  // One percentile of every host or thread, the row with most above the typical cell, the median one, first. Where most windows have too few samples for it
   // their maximum is shown, which each has.
   function tailOf(scope) {
     const { run, state } = now, steps = run.tails[`${scope}s`]?.steps, of = (tail) => (steps ? tailOfTails(scope, steps, tail) : tailOfBins(scope, tail));
     let out = of(state.tail), { tail } = state;
     if (out.thin.length > out.points.length) [out, tail] = [of("100"), "100"];
-    const highest = new Map(out.names.map((name) => [name, 0]));
-    for (const { row, v } of [...out.points, ...out.thin]) highest.set(row, Math.max(highest.get(row), v));
+    const cells = [...out.points, ...out.thin], typical = medianOf(out.points.length ? out.points : out.thin);
+    const above = new Map(out.names.map((name) => [name, 0]));
+    for (const { row, v, n } of cells) above.set(row, above.get(row) + n * Math.max(0, v - typical));
     const most = Math.max(MOST.least / 5, Math.min(MOST.rows, Math.floor(MOST.tails / out.columns)));
-    const rows = [...highest].sort((a, b) => b[1] - a[1]).slice(0, most).map(([row]) => ({ row }));
+    const rows = [...above].sort((a, b) => b[1] - a[1]).slice(0, most).map(([row]) => ({ row }));
     const kept = new Set(rows.map(({ row }) => row));
     for (const name of ["points", "thin", "gaps"]) out[name] = out[name].filter(({ row }) => kept.has(row));
-    return { ...out, rows, tail };
+    return { ...out, rows, tail, typical };
   }
+  const medianOf = (cells) => cells.map(({ v }) => v).sort((a, b) => a - b)[cells.length >> 1];
   function tailOfBins(scope, tail) {
     const merged = inView(scope), { names, span, columns, width } = merged, wanted = percentileOf(tail);
     const points = pointsOf(merged, names, [wanted]), thin = thinOf(merged, names, wanted);
