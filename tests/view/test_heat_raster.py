@@ -72,7 +72,7 @@ def test_d2_ranks_are_those_of_unlike_counts(opened):
     with opened(Made([(series(), at, counts) for at in range(8)]).overviews()) as page:
         fills = {item["datum"]["c"]: item["fill"] for item in drawn_cells(page)}
         assert legend(page)[1:] == ["1", "2", "4", "60"]
-        assert "by rank among 4 different counts" in legend(page)[0]
+        assert "by rank of 4 counts" in legend(page)[0]
         assert len(set(fills.values())) == 4
         assert sorted({round(cell["shade"], 2) for cell in cells_of(page)}) == [0, 0.33, 0.67, 1]
     ties = [(series(), at, {720 + 7 * place: 1 for place in range(9)} | {900: 7 if at == 3 else 1}) for at in range(9)]
