@@ -129,7 +129,7 @@ def lack(
     """
     series: Series = context.series.replaced(op="" if op in (MIXED, "all") else op, kind="completion")
     in_group = context.siblings or context.absent or "job" in counted_as
-    labels = labels_of(series, unknown=("job",) if in_group else ())  # the sum of a group of jobs is that of none of them
+    labels = labels_of(series, unknown=context.summed_over if in_group else ())  # the sum of jobs is that of none of them
     code, *said = words
     caveat = Caveat(code, context.account.path, *said)
     context.account.lack(Missing(labels, span[0], max(span), count, *bounds, caveat, counted_as, within))
@@ -782,9 +782,12 @@ class Chains:
     def _keep_shared(self, op: str, part: Intervals[Series]) -> None:
         """Keep that rows of one job, or of one op, may lack what fio counts of all of them together."""
         of_others = bool(self.context.siblings) or part.table[0].job != self.context.series.job
-        counted_as = {**({"job": ""} if of_others else {}), **({"op": MIXED} if op == MIXED else {})}
+        counted_as = {
+            **dict.fromkeys(self.context.summed_over if of_others else (), ""),
+            **({"op": MIXED} if op == MIXED else {}),
+        }
         if counted_as:
-            together = " and ".join(f"{name}s" for name in counted_as)
+            together = " and ".join(f"{name}s" for name in ("job", "op") if name in counted_as)
             sentence = f"{op}: fio counts all {together} together: I/Os after the last rows may be of any of them"
             ((_, *span),), count = part.reach(), int(part.counts.sum())
             lack(self.context, op, (span[0], span[1]), (SHARED, sentence, ""), count, extremes(self._summaries(op)), counted_as)
@@ -932,7 +935,9 @@ class Chains:
         again = bool(rests) or start < self._last_end(chain)
         series = self.context.series.replaced(op=chain.op, kind=COMPLETION, segment=max(chain.segment, 0) + again)
         if self.context.siblings or self._is_of_others(chain, end - start, int(residual[bins].sum())):
-            series = series.replaced(job="", segment=int(series.job or 0))
+            series = series.replaced(
+                **dict.fromkeys(self.context.summed_over, ""), segment=int(series.job or 0) or series.segment
+            )
         rests = rests or [((start, max(end, start)), bins, residual[bins])]
         return concatenate([one_row(self.layout, series, *rest) for rest in rests])
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ingest.read.fio.json_output import Document, Job
 
 
+MORE_JOBS = 1.1  # times as long as the jobs told of: those of a group run within 2 % of as long as the longest (60 recordings)
 PREFIX_OPTIONS = {"clat_hist": "write_hist_log", "bw": "write_bw_log", "iops": "write_iops_log"}
 
 
@@ -306,8 +307,14 @@ class Documents:
         """Return how a log is known to be of a section that the entry of its group does not tell of, empty text if it is not.
 
         The entry has the options of the last section (fio issue 2132). The logs of that one have higher numbers than the jobs
-        told of, so the numbers before them are of sections of other prefixes.
+        told of, so the numbers before them are of sections of other prefixes. Logs without a number (per_job_logs=0) are, too,
+        where all jobs of the entry ran for longer than those that it tells of can have.
         """
+        if not name.job and name.type == "clat_hist":
+            shared = (job for job in jobs if job.options.get("per_job_logs") == "0")
+            beside = (job for job in shared if f"{name.type} {_prefix_of(job, name)}" in self.prefixes[path.parent])
+            longer = any(job.all_ran_ms > MORE_JOBS * _numjobs(job) * job.runtime_ms > 0 for job in beside)
+            return "shared by jobs of a section that it does not tell of" if longer else ""
         here = self.numbered[path.parent, name.type, name.host]
         last = set().union(*(here.get(_prefix_of(job, name), set()) for job in jobs))
         if not name.job or not last or int(name.job) >= min(last):
@@ -330,13 +337,19 @@ def _last_part(path: str) -> str:
     return PurePath(path).name
 
 
+def _numjobs(job: Job) -> int:
+    """Return how many jobs the section of an entry has."""
+    told = job.options.get("numjobs", "1")
+    return int(told) if told.isdigit() else 1
+
+
 def _grouped(jobs: tuple[Job, ...]) -> int:
     """Return how many jobs stand behind the entries if some are sums (group_reporting), else 0.
 
     fio names the option nowhere in its JSON (3.33); but then a section has fewer entries than its numjobs.
     """
     entries = Counter(job.name for job in jobs)
-    numjobs = {job.name: int(job.options.get("numjobs", "1")) for job in jobs if job.options.get("numjobs", "1").isdigit()}
+    numjobs = {job.name: _numjobs(job) for job in jobs}
     if all(numjobs.get(name, 1) <= count for name, count in entries.items()):
         return 0
     return sum(max(numjobs.get(name, 1), count) for name, count in entries.items())
@@ -359,8 +372,7 @@ def log_numbers(jobs: Sequence[Job]) -> list[range] | None:
     numbers: list[range] = []
     first = 1
     for job in jobs:
-        numjobs = job.options.get("numjobs", "1")
-        many = int(numjobs) if numjobs.isdigit() else 1
+        many = _numjobs(job)
         if many > 1 and entries[job.name] > 1:
             if entries[job.name] < many:  # several sums of one section
                 return None
