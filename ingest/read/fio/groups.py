@@ -93,7 +93,7 @@ def with_sums(sources: Sequence[Source], documents: Documents, empty: Collection
 def _member(source: Source, documents: Documents) -> Member | None:
     """Return a log of completions that fio's JSON is there for, None of any other."""
     name = log_name_of(source.path, kind_of_log(source.path, source.format))
-    joined = documents.joined(source.path, name, source.context.series.host) if name.job or name.type == "clat_hist" else None
+    joined = documents.joined(source.path, name, source.context.series.host)
     return Member(source, name, joined) if joined is not None else None
 
 
