@@ -122,7 +122,7 @@ def _fit(members: Sequence[Member], jobs: Sequence[Job]) -> bool:
     A job that has logs of both kinds is looked at in its histograms: both hold the same I/Os.
     """
     context = members[0].source.context
-    of_jobs = {member.number or member.name: member.source for member in sorted(members, key=_coarsest)}.values()
+    of_jobs = {member.number or member.name.prefix: member.source for member in sorted(members, key=_coarsest)}.values()
     layouts = [histogram_log.peek(source.path, context).layout for source in of_jobs if source.format == HIST]
     layout = min(layouts, key=lambda own: own.bins, default=NANOSECONDS)
     logged = histogram_log.sums_of([source.path for source in of_jobs], layout, context)
