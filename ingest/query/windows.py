@@ -228,8 +228,11 @@ def _timed(rows: Iterable[RowWidth]) -> list[RowWidth]:
 OF_A_SECOND = "tailboard adds such operations up by the second as it reads them, and what is finer is not kept"
 
 
-def check_step(step_ns: int, rows: Iterable[RowWidth], *, force: bool) -> str:
-    """Return a warning if a step is finer than the rows of some source and `force` is given; UsageError without it."""
+def check_step(step_ns: int, rows: Iterable[RowWidth], *, force: bool, allowed: str = "--force allows it") -> str:
+    """Return a warning if a step is finer than the rows of some source and `force` is given; UsageError without it.
+
+    What is `allowed` instead stands at the end of the error.
+    """
     timed = _timed(rows)
     wide = [each for each in timed if step_ns < each.least_ns]
     if not wide:
@@ -240,7 +243,7 @@ def check_step(step_ns: int, rows: Iterable[RowWidth], *, force: bool) -> str:
     finer = f"step of {format_duration(step_ns)} is finer than the rows{whose} ({wide_as})"
     if not force:
         why = OF_A_SECOND if all(each.by_second for each in wide) else "it would invent detail"
-        raise UsageError(f"a {finer}: {why}; --force allows it")
+        raise UsageError(f"a {finer}: {why}; {allowed}")
     return f"{finer}: counts are spread evenly within a row"
 
 

@@ -69,10 +69,10 @@ class Context(Value):
     the run, an (op, kind) ran that did not run all the time. `segments` counts, by op, how often
     time begins anew in a shared log. Where the tool reported only sums of job groups, `grouped` is the number of jobs in
     them and `group` the sums that the log's samples are counted in; one log of them carries these as its `jobs`, with the other
-    logs as `siblings`, and in `absent` the numbers of the jobs that no log is there of. `stages` says of a log that jobs share
-    which did not begin together from when to when each of them ran, () where that is unknown. `of_no_entry` says that the tool
-    counts nothing of a log beside its output. `offset_ns` is added to stamps,
-    `restart_ns` to those of segments after the first (a latency_target reset begins time anew).
+    logs as `siblings`, and in `absent` the numbers of the jobs that no log is there of. The jobs of a sum differ in the labels
+    `summed_over`. `stages` says of a log that jobs share which did not begin together from when to when each of them ran, ()
+    where that is unknown. `of_no_entry` says that the tool counts nothing of a log beside its output. `offset_ns` is added to
+    stamps, `restart_ns` to those of segments after the first (a latency_target reset begins time anew).
     `version` is that of the tool, `since` the earliest it can be where only that is known.
     `digits` 0 bins single events as finely as fio, `shadowed` are the ops that another source of the same I/Os is taken for,
     `description` gives the columns of a file that no reader knows. Of a log of lines that is still written, the first `upto`
@@ -100,6 +100,7 @@ class Context(Value):
     group: tuple[Job, ...] = ()
     of_no_entry: bool = False
     siblings: tuple[Path, ...] = ()
+    summed_over: tuple[str, ...] = ("job",)
     described: Mapping[int, tuple[Path, ...]] = field(default_factory=dict)
     left_out: tuple[tuple[int, int], ...] = ()
     absent: tuple[int, ...] = ()

@@ -71,6 +71,9 @@ ROLLUP_LABELS = {"run", "host", "op", "kind", LAYER, OUTCOME}
 # Notes in a source's account that concern every number from it.
 SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:", "means:", "failed:")
 
+# Which rows a store has kept finer than they suggest depends on the order of its loads, unless it was told a step.
+FORCED_AT_LOAD = "--force allows it of files, and load --step ... --force in a store"
+
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
@@ -202,7 +205,11 @@ def _merged(
     if isinstance(question.step, int):
         forced = {record.run for record in chosen if FORCED in record.parameters}
         unforced = [each for each in loaded if each.labels["run"] not in forced]
-        check_step(question.step, widths_asked(unforced, question, labels), force=question.force)
+        rows = widths_asked(unforced, question, labels)
+        if all(STEP_TOLD in record.parameters for record in _holding(catalogue, key)):
+            check_step(question.step, rows, force=question.force)
+        else:
+            check_step(question.step, rows, force=False, allowed=FORCED_AT_LOAD)
     step = step_of(catalogue, question, key)
     sums, selected_series, plans = Sums(), list[Series](), list[Plan]()
     for record in chosen:
@@ -346,17 +353,14 @@ def _stored(record: RunRecord) -> str:
 def step_of(catalogue: Catalogue, question: Question, key: AnswerKey) -> int:
     """Return the query step in ns, 0 for the whole range; UsageError unless it is a multiple of every stored step.
 
-    That is the one that rows suggest, so that no order of loads decides; one that is forced may be as fine as what was kept.
+    That is the one that rows suggest, so that no order of loads decides, or the one that the load was told.
     """
     if question.step == ALL:
         return 0
     if question.step == AUTO:
         return auto_step_of(catalogue, question, key)
-    kept = (
-        catalogue.stored_ns(record, key) if question.force else catalogue.grain(record, 0, question)
-        for record in _holding(catalogue, key)
-    )
-    stored, step = int(np.lcm.reduce(list(kept))), int(question.step)
+    kept = [catalogue.grain(record, 0, question) for record in _holding(catalogue, key)]
+    stored, step = int(np.lcm.reduce(kept)), int(question.step)
     if step % stored:
         raise UsageError(f"a step of {format_duration(step)} is not a multiple of the stored step {format_duration(stored)}")
     return step

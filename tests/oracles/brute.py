@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, takewhile
 
 MS = 1_000_000
 OPS = ("read", "write", "trim")
@@ -83,7 +83,7 @@ def settled(rows: list[Row], width_ms: int, bins: int) -> list[Row]:
 
     fio's clock for rows goes on by a width a row. The first completion from then on is the last sample of its row, at its stamp: the
     longest if that is as long as the gap or the interval before it, else the one in the middle. A width is taken for a 32nd longer, and a row is late from
-    as much on. A row that is late by a width, and that no row of one sample follows, comes after rows that are not there. An empty row
+    as much on. When the first row was due all rows that follow it show. A row that is late by a width, and that no row of one sample follows, comes after rows that are not there. An empty row
     is rejected: what it held, and so when the next one was due, is not known.
     """
     found: list[Row] = []
@@ -96,24 +96,32 @@ def settled(rows: list[Row], width_ms: int, bins: int) -> list[Row]:
         if not counts:
             continue
         first = not number or not rows[number - 1][2]
-        if first or (late >= width and follower > 1 and not (number + 1 < len(rows) and not rows[number + 1][2])):
+        whole = list(takewhile(lambda row: row[2], rows)) if not number else []
+        latest = min((row[1] - place * width_ms * MS for place, row in enumerate(whole)), default=end)
+        if latest < end - slack and sum(counts.values()) > 1:
+            due = end
+            found += _last_apart((start, end, counts), latest, bins)
+        elif first or (late >= width and follower > 1 and not (number + 1 < len(rows) and not rows[number + 1][2])):
             due = end
             found.append((start, end, counts))
-            continue
-        until, due = max(due + width_ms * MS, start + MS), min(end, due + width)
-        samples = sum(counts.values())
-        if samples == 1:
-            found.append((end, end, counts))
-        elif due < end - slack:
-            top = max(slot for slot, count in counts.items() if count)
-            reaches = top == bins - 1 or edges(bins)[top + 1] > min(end - until, until - start)
-            passed = accumulate(counts[slot] for slot in sorted(counts))
-            middle = next(slot for slot, seen in zip(sorted(counts), passed, strict=True) if seen >= (samples + 1) // 2)
-            last = top if reaches else middle
-            found += [(start, until, dict(+(Counter(counts) - Counter([last])))), (end, end, {last: 1})]
         else:
-            found.append((start, end, counts))
+            until, due = max(due + width_ms * MS, start + MS), min(end, due + width)
+            if sum(counts.values()) == 1:
+                found.append((end, end, counts))
+            else:
+                found += _last_apart((start, end, counts), until, bins) if due < end - slack else [(start, end, counts)]
     return found
+
+
+def _last_apart(row: Row, until: int, bins: int) -> list[Row]:
+    """Return a row that came late as what completed by a moment, and its last sample."""
+    start, end, counts = row
+    top = max(slot for slot, count in counts.items() if count)
+    reaches = top == bins - 1 or edges(bins)[top + 1] > min(end - until, until - start)
+    passed = accumulate(counts[slot] for slot in sorted(counts))
+    middle = next(slot for slot, seen in zip(sorted(counts), passed, strict=True) if seen >= (sum(counts.values()) + 1) // 2)
+    last = top if reaches else middle
+    return [(start, until, dict(+(Counter(counts) - Counter([last])))), (end, end, {last: 1})]
 
 
 def bins_in(text: str) -> int:

@@ -117,3 +117,21 @@ def test_how_much_may_be_missing_of_groups(archive: Path, tmp_path: Path) -> Non
     assert is_lost(alone, of_host["ceph-a"], begin, end) and is_lost(alone, of_host["ceph-a"], begin, 2 * end - begin)
     assert not is_lost(alone, of_host["ceph-a"], begin, 2 * end - begin + 1) and not is_lost(alone, of_host["ceph-b"], begin, end)
     assert not is_lost(replace(ground, missing=(always,)), of_host["ceph-a"], begin, end), "what may be anywhere is not there"
+
+
+@pytest.mark.parametrize(
+    "how", [pytest.param("stall", marks=pytest.mark.slow), "fewer", pytest.param("never", marks=pytest.mark.slow)]
+)
+def test_what_is_made_up_for_at_once_afterwards_did_not_fail_to_happen(tmp_path: Path, how: str) -> None:
+    """`about 2,300 completions did not happen`: fio with a rate did them in a burst once it went on."""
+    noise = random.Random(9)
+    due = list(range(10, 60_000, 5))
+    put_off = [at for at in due if 20_000 <= at < (32_000 if how == "fewer" else 23_000) and (how != "fewer" or at % 20)]
+    burst = [] if how == "never" else [put_off[-1] + 5 + number // 12 for number in range(len(put_off))]
+    for host, stamps in (("h1", due), ("h2", sorted({*due} - {*put_off}) + burst)):
+        rows = [f"{at}, {noise.randrange(90_000, 110_000)}, 0, 4096, 0, 0\n" for at in sorted(stamps)]
+        (tmp_path / host).mkdir()
+        (tmp_path / host / "a_lat.1.log").write_text("".join(rows))
+    found = [each for each in story_of(ground_of(tmp_path)).findings if dict(each.who) == {"host": "h2"}]
+    assert {each.kind for each in found} & {STALL, EPISODE}
+    assert any("did not happen" in each.text for each in found) == (how == "never")

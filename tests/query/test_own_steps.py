@@ -136,10 +136,9 @@ def test_a_step_finer_than_the_rows_of_one_source_names_it(pair: tuple[Path, Pat
 
 
 def test_rows_that_are_spread_are_not_complete_and_those_of_others_are(pair: tuple[Path, Path], tmp_path: Path) -> None:
-    url = f"sqlite:{tmp_path / 's.db'}"
-    loaded(url, [[pair[0]], [pair[1]]])
     told = []
-    with open_store(url) as store:
+    with open_store(f"sqlite:{tmp_path / 's.db'}", write=True) as store:
+        load(pair, store, LoadOptions(read=OPTIONS, step_ns=SECOND, force=True, jobs=1))
         for origin in (store, Files(pair, OPTIONS, jobs=1)):
             answer = origin.answer(Question(by=("host",), step=SECOND, force=True))
             table = percentiles(answer, WANTED)
@@ -152,6 +151,23 @@ def test_rows_that_are_spread_are_not_complete_and_those_of_others_are(pair: tup
             assert percentiles(wide, WANTED).columns["complete"][:-2].all()
             assert not any("wide" in text for text in wide.warnings)
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("ground", ["sqlite", pytest.param("double", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("order", ORDERS)
+def test_r2_a_forced_step_is_refused_whichever_load_was_the_first(tmp_path: Path, ground: str, order: str) -> None:
+    """A store that the wide log came first to has nothing finer of it. One that the fine log came first to answers no more."""
+    pair = fio(tmp_path / "logs", "h1", 1000, 30), fio(tmp_path / "logs", "h2", 10_000, 3)
+    with grounds(ground, tmp_path) as there:
+        loaded(there.url, [[pair[number] for number in part] for part in ORDERS[order]])
+        with open_store(there.url) as store:
+            for step, where in ((SECOND, {}), (5 * SECOND, {}), (SECOND, {"host": "h2"})):
+                with pytest.raises(
+                    UsageError, match=r"finer than the rows.*\(10s\).*; --force allows it of files, and load --step"
+                ):
+                    store.answer(Question(by=("host",), step=step, where=where, force=True))
+            finer = Question(by=("host",), step=SECOND, where={"host": "h1"}, force=True)
+            assert answered(store, finer) == answered(Files(pair, OPTIONS, jobs=1), finer)
 
 
 def test_a_load_that_is_told_a_step_names_the_source_that_is_too_wide(pair: tuple[Path, Path], tmp_path: Path) -> None:
@@ -228,22 +244,15 @@ def questions(rng: random.Random, label: str) -> Iterator[Question]:
         yield Question(by=by, where=where, step=step, begin=begin, end=end, force=force)
 
 
-def kept_ns(widths: Mapping[str, int], run_ns: int, question: Question) -> int:
-    """Return what a step must be a multiple of: the step that the widest rows suggest that are asked for.
-
-    One that is forced may be as fine as the widest of their windows in a run of some step.
-    """
+def kept_ns(widths: Mapping[str, int], question: Question) -> int:
+    """Return what a step of a store must be a multiple of: the step that the widest rows suggest that are asked for."""
     [asked] = question.where.values() or ["h*"]
-    steps = [stored_step(ms * 10**6) for name, ms in widths.items() if fnmatch(name, asked)]
-    return min(max(steps), run_ns) if question.force else max(steps)
+    return max(stored_step(ms * 10**6) for name, ms in widths.items() if fnmatch(name, asked))
 
 
 @pytest.mark.slow
 def test_files_and_stores_give_the_same_rows_however_they_were_loaded(tmp_path: Path) -> None:
-    """A run is stored at the step that its first load suggests, and no answer shows which that was.
-
-    A step that is forced is refused where windows are wider by now: what is finer was not kept.
-    """
+    """A run is stored at the step that its first load suggests, and no answer shows which that was, nor does a refusal."""
     found, asked, turns = [], 0, figure(2, 3, 400)
     with grounds("sqlite", tmp_path) as sqlite, grounds("double", tmp_path) as double:
         for seed in range(turns):
@@ -253,9 +262,8 @@ def test_files_and_stores_give_the_same_rows_however_they_were_loaded(tmp_path: 
             for url in (sqlite.url, double.url):
                 loaded(url, list(parts_of(rng, paths)))
                 with open_store(url) as store:
-                    [record] = store.runs()
                     for question in questions(rng, label):
-                        if isinstance(question.step, int) and question.step % kept_ns(widths, record.step_ns, question):
+                        if isinstance(question.step, int) and question.step % kept_ns(widths, question):
                             assert answered(store, question) == "UsageError"
                             continue
                         if answered(store, question) != answered(files, question):

@@ -439,7 +439,8 @@ def bounds(case: Case, log: Log, op: str, at: float) -> tuple[int, int]:
     """Return how many completions at least and at most an answer may have by a moment (ms).
 
     I/Os may lie anywhere within their row; but fio writes a row at the first completion after its interval, so that what a longer row
-    holds completed within the first interval, or at its stamp.
+    holds completed within the first interval, or at its stamp. That of the first row begins with the first I/O that completes in a
+    later ms than 0 (stat.c): all rows together show by when that was.
     """
     whole = completed(log, op, np.inf)
     if whole and at > log.stamps[op][-1] + END_MS:
@@ -457,7 +458,8 @@ def bounds(case: Case, log: Log, op: str, at: float) -> tuple[int, int]:
     begin = rows[row - 1] if row else log.stamps[op][0] if whole else -np.inf
     end = rows[row] if row < len(rows) else np.inf
     if end - begin > 2 * case.every_ms and np.isfinite(end - begin):  # a gap
-        first = at <= begin + case.every_ms + NEAR_MS
+        due = begin + case.every_ms if row else int((rows - case.every_ms * np.arange(len(rows))).min())
+        first = at <= due + NEAR_MS
         least, most = (begin, end) if first else (at, at + 2 * NEAR_MS)
         most = end + NEAR_MS if at >= end - NEAR_MS else min(most, end) - NEAR_MS  # at its own stamp both sides are right
         return completed(log, op, min(least, end) - NEAR_MS), completed(log, op, most)

@@ -286,15 +286,39 @@ def test_operations_of_no_entry_are_above_what_fio_counts(group: bool, tmp_path:
             assert "fio counts nothing of it, and the log holds 50: counted twice, or not of one run" in said
 
 
-def test_n3_a_shared_log_of_a_section_that_fio_does_not_tell_of_may_count_twice() -> None:
-    """fio's one entry has the prefix of the last section: that log holds all that it counts, and the other one some of it again."""
-    folder = RECORDED / "gr-shared-two-prefixes"
-    answer = Files([folder], jobs=1).answer(Question(step="all", by=("op",)))
-    columns = table_of(answer).columns
-    assert columns["count"].sum() > 1_854 and not columns["complete"].any()
-    assert any(
-        "a_clat_hist.log: out.json beside it names other logs" in text and "count twice" in text for text in answer.warnings
+@pytest.mark.parametrize("how", ["told", "single I/Os", "of no more jobs", "of an older run"])
+def test_n3_shared_logs_of_sections_of_one_entry_are_counted_once(how: str, tmp_path: Path) -> None:
+    """fio's one entry has the prefix of the last section. How long all its jobs ran says that there are more: then rows decide."""
+    folder = Path(shutil.copytree(RECORDED / "gr-shared-two-prefixes", tmp_path / "run"))
+    if how == "of no more jobs":
+        summary = folder / "out.json"
+        summary.write_text(summary.read_text().replace('"job_runtime": 3918', '"job_runtime": 2612'))
+    elif how == "single I/Os":
+        text = (folder / "out.json").read_text()
+        bins = json.loads(text[text.index("{") :])["jobs"][0]["read"]["clat_ns"]["bins"]
+        rows = [f"1795944503{100 + place % 800}, {ns}, 0, 4096, 0\n" for place, ns in enumerate(Counter(bins).elements())]
+        for section, own in (("a", sorted(rows[:52])), ("b", sorted(rows[52:]))):
+            (folder / f"{section}_clat_hist.log").unlink()
+            (folder / f"{section}_clat.log").write_text("".join(own))
+        (folder / "out.json").write_text(text.replace('"write_hist_log": "b",', ""))
+    elif how == "of an older run":
+        log = folder / "a_clat_hist.log"
+        log.write_text(log.read_text().replace(", 1", ", 2"))
+    whole, own = (
+        Files([folder], jobs=1).answer(Question(step="all", by=by, where={"kind": "completion"}))
+        for by in (("op",), ("process",))
     )
+    table, of_sections = table_of(whole).columns, table_of(own).columns
+    if how in ("told", "single I/Os"):
+        assert table["count"].tolist() == [1_854] and table["complete"].all() and not whole.warnings
+        counts = dict(zip(of_sections["process"].tolist(), of_sections["count"].tolist(), strict=True))
+        # What no row holds is of no known section: truly 10 of it of `a`.
+        assert counts == ({"": 415, "a": 42, "b": 1_397} if how == "told" else {"a": 52, "b": 1_802})
+        assert of_sections["complete"].tolist() == [name == "" or how != "told" for name in of_sections["process"]]
+    else:
+        assert not table["complete"].any()
+        said = "fio counts nothing of it" if how == "of an older run" else "out.json beside it names other logs"
+        assert any("a_clat_hist.log" in text and said in text for text in whole.warnings)
 
 
 def test_more_than_fio_counts_is_said_with_both_numbers(tmp_path: Path) -> None:

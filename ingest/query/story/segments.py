@@ -735,6 +735,15 @@ class Search:
         beside, usually = done[:, usual].sum(axis=1), np.maximum(due[:, usual].sum(axis=1), 1e-9)
         return float((due[:, first:end].sum(axis=1) * beside / usually - done[:, first:end].sum(axis=1)).sum())
 
+    def lost(self, event: Event) -> float:
+        """Return how many completions did not happen in an event of fewer, nor were made up for at once."""
+        own, usual = slice(event.first, event.end), self.usual_rate[event.number]
+        done, due = (part[self.sums.sets[event.number].members].sum(axis=0) for part in (self.counts.done, self.counts.due))
+        due = due * float(known_median((done / np.maximum(due, 1e-9))[usual]))  # a burst is not what is usual
+        gap = max(float((due - done)[own].sum()), 0.0)
+        rest = not_made_up(gap, done[event.end :], due[event.end :])
+        return self.missing(event.number, event.first, event.end) if rest == gap else rest
+
     def share_of_rate(self, number: int, first: int, end: int) -> float:
         """Return what share of its usual rate a set has in some blocks."""
         done = float(self.counts.done[self.sums.sets[number].members][:, first:end].sum())
@@ -905,6 +914,17 @@ def _overlap(one: Event, other: Event) -> float:
     return both / (max(one.end, other.end) - min(one.first, other.first))
 
 
+def not_made_up(lost: float, done: Float, due: Float | float) -> float:
+    """Return how many of `lost` completions did not come right afterwards in a burst, beyond what is `due` then; 0 within chance.
+
+    A load with a rate makes up for what it could not do: that happened, later.
+    """
+    more = done > due + 3 * np.sqrt(due)
+    burst = float((done - due)[: len(more) if more.all() else int(more.argmin())].sum())
+    rest = lost - burst
+    return rest if not burst or rest > 3 * math.sqrt(lost) else 0.0
+
+
 def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -> Claim | None:
     """Return the claim of an event; None where its latencies may lie in one bin, or are little beside `open_` excess."""
     ground, counts = search.ground, search.counts
@@ -924,7 +944,7 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     # What takes longer while a member does less is of that, however it varies.
     takes = more >= LEAST_EXCESS * (more + float((excess * open_[members]).sum()))
     reached = measured(ground, members, inside, usual) if slower is not None and takes else None
-    missing = search.missing(event.number, event.first, event.end) if fewer is not None else 0.0
+    missing = search.lost(event) if fewer is not None else 0.0
     rate = 1.0 if fewer is None else search.share_of_rate(event.number, event.first, event.end)
     if reached is None and (fewer is None or rate > LEAST_RATE):
         return None

@@ -65,6 +65,7 @@ from ingest.query.story.segments import (
     likeliest,
     log_tail,
     measured,
+    not_made_up,
     rate_gains,
     share_gains,
     stretches_where,
@@ -92,7 +93,8 @@ NO_LATE_ONE = "no late completion came afterwards: nothing was under way, as whe
 class Gap(NamedTuple):
     """A dark stretch: its first window and the one after its last, when it began and ended in ns, what did not complete.
 
-    It is `open` where more than usual completes in that one, as what was waiting does: then it may have ended anywhere within it.
+    What is made up for right after it is not counted. It is `open` where more than usual completes in the window after it, as
+    what was waiting does: then it may have ended anywhere within that one.
     """
 
     first: int
@@ -154,12 +156,13 @@ def _gap(first: int, last: int, completions: Float, usual: float, ground: Ground
     lacking = np.maximum(1 - completions[first - 1 : last + 1] / usual, 0.0)
     noise = 3 / math.sqrt(usual)
     before, after = (0.0 if part < noise else part for part in (float(lacking[0]), float(lacking[-1])))
+    lost = (float(lacking[1:-1].sum()) + before + after) * usual
     return Gap(
         first,
         last,
         int(ground.start_ns[first]) - round(before * step),
         int(ground.start_ns[last]) + round(after * step),
-        (float(lacking[1:-1].sum()) + before + after) * usual,
+        not_made_up(lost, completions[last:], usual),
         open=bool(completions[last] > (1 + noise) * usual),
     )
 

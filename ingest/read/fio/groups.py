@@ -11,6 +11,7 @@ this is unknown, and all entries are one sum. fio (up to 3.42 at least, issue 21
 group, under the name of the first and with the options of the last: then there are more logs than jobs, and their rows fit into
 the entries bin by bin. Rows of a log that an older run has left do not fit. A number that no log has between those of others is
 that of an absent log; whether one of higher numbers is absent, only more completions after the last rows than before suggest.
+Logs that the jobs of a section share have no number: they are of one entry where its jobs ran for longer than those told of.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Member(NamedTuple):
-    """A log of a job, the parts of its name, and the JSON that it was joined to."""
+    """A log of a job, or of a section whose jobs share it, the parts of its name, and the JSON that it was joined to."""
 
     source: Source
     name: LogName
@@ -47,8 +48,8 @@ class Member(NamedTuple):
 
     @property
     def number(self) -> int:
-        """Return the number of its job."""
-        return int(self.name.job)
+        """Return the number of its job, 0 of a shared log."""
+        return int(self.name.job or 0)
 
 
 def with_sums(sources: Sequence[Source], documents: Documents, empty: Collection[Path]) -> list[Source]:
@@ -61,11 +62,14 @@ def with_sums(sources: Sequence[Source], documents: Documents, empty: Collection
     for source in sources:
         if source.format in (HIST, RAW, AVERAGED) and (member := _member(source, documents)) is not None:
             series = source.context.series
-            one = series.run, series.host, series.kind, member.joined.beside.key, *map(id, member.joined.jobs)
+            beside, shared = member.joined.beside, not member.name.job
+            one = series.run, series.host, series.kind, shared, beside.key, *map(id, member.joined.jobs)
             processes.setdefault(one, []).append(member)
     carried: dict[int, Source] = {}
     without_rows: list[Source] = []
     for members in processes.values():
+        if not members[0].name.job and all(member.joined.own for member in members):
+            continue  # an entry has the shared log of its section alone
         beside = members[0].joined.beside
         claimed, place_of = documents.claimed[beside.key], {id(job): place for place, job in enumerate(beside.document.jobs)}
         summed: set[int] = set()
@@ -87,17 +91,18 @@ def with_sums(sources: Sequence[Source], documents: Documents, empty: Collection
 
 
 def _member(source: Source, documents: Documents) -> Member | None:
-    """Return a log of one job that fio's JSON is there for, None of any other."""
+    """Return a log of completions that fio's JSON is there for, None of any other."""
     name = log_name_of(source.path, kind_of_log(source.path, source.format))
-    joined = documents.joined(source.path, name, source.context.series.host) if name.job else None
+    joined = documents.joined(source.path, name, source.context.series.host)
     return Member(source, name, joined) if joined is not None else None
 
 
 def _sums(members: Sequence[Member]) -> Iterator[tuple[list[Member], tuple[Job, ...]]]:
     """Yield the logs that share a sum, or several that cannot be told apart, with the entries of these."""
     jobs = members[0].joined.jobs
-    extra = any(not member.joined.own for member in members) and all(member.source.format != AVERAGED for member in members)
-    if extra and _fit(members, jobs):
+    owners = [bool(member.joined.own) for member in members]
+    extra = not all(owners) and all(member.source.format != AVERAGED for member in members)
+    if extra and (members[0].name.job or any(owners)) and _fit(members, jobs):
         yield list(members), jobs
         return
     sums: list[tuple[set[int], list[Member]]] = []
@@ -117,7 +122,7 @@ def _fit(members: Sequence[Member], jobs: Sequence[Job]) -> bool:
     A job that has logs of both kinds is looked at in its histograms: both hold the same I/Os.
     """
     context = members[0].source.context
-    of_jobs = {member.number: member.source for member in sorted(members, key=_coarsest)}.values()
+    of_jobs = {member.number or member.name.prefix: member.source for member in sorted(members, key=_coarsest)}.values()
     layouts = [histogram_log.peek(source.path, context).layout for source in of_jobs if source.format == HIST]
     layout = min(layouts, key=lambda own: own.bins, default=NANOSECONDS)
     logged = histogram_log.sums_of([source.path for source in of_jobs], layout, context)
@@ -142,15 +147,18 @@ def _with_carrier(members: Sequence[Member], entries: Sequence[Job], empty: Coll
     here = {number for job, own in zip(jobs, numbers, strict=False) if id(job) in summed for number in own}
     told = max((number for own in numbers for number in own), default=0)
     hidden = set(range(1, max(holding))) if 0 < told < max(holding) else set()  # of sections that the entries do not tell of
-    absent = sorted(((logging_jobs(jobs, name) & here) | hidden) - holding - set(without_rows))
+    absent = sorted(((logging_jobs(jobs, name) & here) | hidden) - holding - set(without_rows)) if name.job else []
     siblings = [member.source.path for member in members if member is not carrier]
     siblings += [path for number, path in without_rows.items() if number in here - holding]
-    grouped = told if hidden else carrier.joined.grouped or len(members)
+    ran = sum(round(job.all_ran_ms / job.runtime_ms) for job in entries if job.runtime_ms)
+    grouped = told if hidden else max(carrier.joined.grouped or len(members), 0 if name.job else ran)
     for member in members:
         context = replace(member.source.context, jobs=(), group=summaries, grouped=grouped)
         if member is carrier:
             runtime = max(job.runtime_ms for job in entries) * MS
             context = replace(context, jobs=summaries, siblings=tuple(siblings), absent=tuple(absent), runtime_ns=runtime)
+            if len({each.source.context.series.process for each in members}) > 1:
+                context = replace(context, summed_over=("job", "process"))
         yield member, replace(member.source, context=context)
 
 

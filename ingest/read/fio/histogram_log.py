@@ -129,7 +129,7 @@ def lack(
     """
     series: Series = context.series.replaced(op="" if op in (MIXED, "all") else op, kind="completion")
     in_group = context.siblings or context.absent or "job" in counted_as
-    labels = labels_of(series, unknown=("job",) if in_group else ())  # the sum of a group of jobs is that of none of them
+    labels = labels_of(series, unknown=context.summed_over if in_group else ())  # the sum of jobs is that of none of them
     code, *said = words
     caveat = Caveat(code, context.account.path, *said)
     context.account.lack(Missing(labels, span[0], max(span), count, *bounds, caveat, counted_as, within))
@@ -211,6 +211,7 @@ def _holes(stamps: Int, samples: Int, period: int) -> list[tuple[int, int, int]]
 #
 # By the same clock a row is due log_hist_msec after the one before it was, and the first completion from then on writes it and is
 # its last sample. So all other samples of a row completed before it was due, one completed at its stamp, and none in between.
+# When the first row of a direction was due, the rows after it say: each shows the latest that the clock can have begun.
 #
 # Measured with fio 3.33, stopped for 1 to 6 s: of 3,548 rows none holds another sample from the moment on at which it was due,
 # and the last sample of each is stamped as the row is, 2 of them a millisecond less.
@@ -221,14 +222,19 @@ MOST_BREAKS = 64  # of the clock: with more of them the width is not what it was
 FAR_MS = 1 << 45  # further than stamps lie apart
 
 
-def settled_ms(stamps: Int, samples: Int, anew: Bool, width_ms: Int | int, before: tuple[int, int] = (0, 0)) -> tuple[Int, int]:
+def settled_ms(
+    stamps: Int, samples: Int, anew: Bool, width_ms: Int | int, firsts: Int, before: tuple[int, int] = (0, 0)
+) -> tuple[Int, int]:
     """Return by when all samples of each row but the last had completed, and by how much the last of the rows was late, in ms.
 
     `stamps` (ms) and `samples` are those of the rows of a direction, or of several after one another; `width_ms` is their
     log_hist_msec. `anew` says which rows do not follow the row before them: the first of a direction or segment, and those before
-    which a line was rejected. `before` is the stamp of the row before the first, and by how much that was late. The stamp stands
-    for rows that were not late, and where nothing is known: for rows of `anew`, and where rows are missing before (`_holes`).
+    which a line was rejected. `firsts` are the places of those that fio's clock began with and whose width fio's options say.
+    `before` is the stamp of the row before the first, and by how much that was late. The stamp stands for rows that were not
+    late, and where nothing is known: for other rows of `anew`, and where rows are missing before (`_holes`).
     """
+    due_after = np.cumsum(np.broadcast_to(width_ms, len(stamps))) - np.cumsum(anew) * FAR_MS
+    latest = np.minimum.reduceat(stamps - due_after, firsts) + due_after[firsts] if len(firsts) else firsts
     stamps, samples, anew = np.append(before[0], stamps), np.append(0, samples), np.append(True, anew)
     slack = np.maximum(np.asarray(width_ms) // JITTER, 1)
     step = np.zeros(len(stamps), np.int64)
@@ -251,7 +257,10 @@ def settled_ms(stamps: Int, samples: Int, anew: Bool, width_ms: Int | int, befor
     until = np.maximum(due[:-1] + width_ms, stamps[:-1] + 1)
     until = np.where(due[1:] < stamps[1:] - slack, until, stamps[1:])
     until = np.where(samples[1:] == 1, stamps[:-1], until)
-    return np.where(anew[1:], stamps[1:], until), int(stamps[-1] - due[-1])
+    until = np.where(anew[1:], stamps[1:], until)
+    late = (latest < (stamps[1:] - slack)[firsts]) & (samples[1:][firsts] > 1)
+    until[firsts[late]] = latest[late]
+    return until, int(stamps[-1] - due[-1])
 
 
 def with_last_apart(rows: Intervals[Series], until_ns: Int) -> Intervals[Series]:
@@ -601,9 +610,9 @@ class Chains:
             held = np.full(len(filled), SEVERAL)
             held[filled] = samples
             self._look_for_holes(chain, every.stamps, held, np.flatnonzero(every.began), every.base)
-        anew = began | gap | after_damage | bad
-        anew[jumped] = True
-        until, chain.late_ms = settled_ms(stamps, samples, anew, self.interval_ms, (last_ms, chain.late_ms))
+        unsure = bad | np.isin(np.arange(len(rows)), jumped)
+        anew, firsts = began | gap | after_damage | unsure, np.flatnonzero(began & ~unsure & (self.period_ms > 0))
+        until, chain.late_ms = settled_ms(stamps, samples, anew, self.interval_ms, firsts, (last_ms, chain.late_ms))
         kept = np.flatnonzero(~bad & ~old)
         self._count(kept, lines, reasons)
         if not len(kept):
@@ -782,9 +791,12 @@ class Chains:
     def _keep_shared(self, op: str, part: Intervals[Series]) -> None:
         """Keep that rows of one job, or of one op, may lack what fio counts of all of them together."""
         of_others = bool(self.context.siblings) or part.table[0].job != self.context.series.job
-        counted_as = {**({"job": ""} if of_others else {}), **({"op": MIXED} if op == MIXED else {})}
+        counted_as = {
+            **dict.fromkeys(self.context.summed_over if of_others else (), ""),
+            **({"op": MIXED} if op == MIXED else {}),
+        }
         if counted_as:
-            together = " and ".join(f"{name}s" for name in counted_as)
+            together = " and ".join(f"{name}s" for name in ("job", "op") if name in counted_as)
             sentence = f"{op}: fio counts all {together} together: I/Os after the last rows may be of any of them"
             ((_, *span),), count = part.reach(), int(part.counts.sum())
             lack(self.context, op, (span[0], span[1]), (SHARED, sentence, ""), count, extremes(self._summaries(op)), counted_as)
@@ -932,7 +944,9 @@ class Chains:
         again = bool(rests) or start < self._last_end(chain)
         series = self.context.series.replaced(op=chain.op, kind=COMPLETION, segment=max(chain.segment, 0) + again)
         if self.context.siblings or self._is_of_others(chain, end - start, int(residual[bins].sum())):
-            series = series.replaced(job="", segment=int(series.job or 0))
+            series = series.replaced(
+                **dict.fromkeys(self.context.summed_over, ""), segment=int(series.job or 0) or series.segment
+            )
         rests = rests or [((start, max(end, start)), bins, residual[bins])]
         return concatenate([one_row(self.layout, series, *rest) for rest in rests])
 
@@ -1551,7 +1565,10 @@ class _Batch:
         start = np.where(self.began, first, self.before)
         late = self.began & (self.stamps - first > clock.NEAR_START * width[self.log_of_row])
         self.plain[self.log_of_row[late | (self.stamps - start > clock.DAY_MS)]] = False
-        until, _ = settled_ms(self.stamps, row_sums(self.indptr, self.counts), self.began, interval[self.log_of_row])
+        timed = np.array([log_chains is not None and log_chains.period_ms > 0 for log_chains in chains])
+        firsts = np.flatnonzero(self.began & timed[self.log_of_row])
+        until, _ = settled_ms(self.stamps, row_sums(self.indptr, self.counts), self.began, interval[self.log_of_row], firsts)
+        until = np.maximum(until, start)
         start, end, until = start * MS + zero, self.stamps * MS + zero, until * MS + zero
         for number in np.flatnonzero(self.plain).tolist() if not _are_instants(start, end) else ():
             rows = slice(self.chain_at[number * len(OPS)], self.chain_at[(number + 1) * len(OPS)])

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ingest.read.fio.json_output import Document, Job
 
 
+MORE_JOBS = 1.1  # times as long as the jobs told of: those of a group run within 2 % of as long as the longest (60 recordings)
 PREFIX_OPTIONS = {"clat_hist": "write_hist_log", "bw": "write_bw_log", "iops": "write_iops_log"}
 
 
@@ -163,7 +164,7 @@ class Documents:
         `raw/l` below that of fio's JSON.
         """
         joined = self.joined(path, name, host)
-        if joined is None or name.type == "clat_hist" or not name.process:
+        if joined is None or name.type == "clat_hist" or not name.process or not (name.job or joined.own):
             return name.process
         # A log of no entry, or of one that tells no prefix, is of a section that another entry stands for.
         entries = (*(joined.jobs[number] for number in joined.own), *joined.jobs)
@@ -286,7 +287,7 @@ class Documents:
         number = int(name.job or 0) - 1
         if named and 0 <= number < len(jobs) and not _grouped(jobs) and _prefix_of(jobs[number], name) not in ("", name.prefix):
             return None  # the number is that of a job which wrote another log
-        named = named or self._hidden_before(jobs, path, name)
+        named = named or (self._hidden_before if name.job else self._hidden_beside)(jobs, path, name)
         return (jobs, f"{beside.path.name}{of_host}, {named}") if named else None
 
     def named_by(self, jobs: tuple[Job, ...], name: LogName, file: Path) -> str:
@@ -310,10 +311,24 @@ class Documents:
         """
         here = self.numbered[path.parent, name.type, name.host]
         last = set().union(*(here.get(_prefix_of(job, name), set()) for job in jobs))
-        if not name.job or not last or int(name.job) >= min(last):
+        if not last or int(name.job) >= min(last):
             return ""
         told = max((number for own in log_numbers(jobs) or () for number in own), default=0)
         return f"number {name.job} before those of the section that it tells of" if 0 < told < max(last) else ""
+
+    def _hidden_beside(self, jobs: tuple[Job, ...], path: Path, name: LogName) -> str:
+        """Return how a log that jobs share (per_job_logs=0) is known to be of a section that no entry tells of, or empty text.
+
+        All jobs of such an entry ran for longer than those that it tells of can have. Which histograms hold the I/Os of a log of
+        another prefix nothing tells: such a log is of no section.
+        """
+        here = self.prefixes[path.parent]
+        shared = [job for job in jobs if job.options.get("per_job_logs") == "0" and "log_avg_msec" not in job.options]
+        if name.type == "clat" and f"clat_hist {name.prefix}" not in here:
+            shared = [job for job in shared if "write_hist_log" not in job.options]
+        beside = [job for job in shared if f"{name.type} {_prefix_of(job, name)}" in here]
+        longer = any(job.all_ran_ms > MORE_JOBS * _numjobs(job) * job.runtime_ms > 0 for job in beside)
+        return "shared by jobs of a section that it does not tell of" if longer else ""
 
 
 def _option_of(name: LogName) -> str:
@@ -330,13 +345,19 @@ def _last_part(path: str) -> str:
     return PurePath(path).name
 
 
+def _numjobs(job: Job) -> int:
+    """Return how many jobs the section of an entry has."""
+    told = job.options.get("numjobs", "1")
+    return int(told) if told.isdigit() else 1
+
+
 def _grouped(jobs: tuple[Job, ...]) -> int:
     """Return how many jobs stand behind the entries if some are sums (group_reporting), else 0.
 
     fio names the option nowhere in its JSON (3.33); but then a section has fewer entries than its numjobs.
     """
     entries = Counter(job.name for job in jobs)
-    numjobs = {job.name: int(job.options.get("numjobs", "1")) for job in jobs if job.options.get("numjobs", "1").isdigit()}
+    numjobs = {job.name: _numjobs(job) for job in jobs}
     if all(numjobs.get(name, 1) <= count for name, count in entries.items()):
         return 0
     return sum(max(numjobs.get(name, 1), count) for name, count in entries.items())
@@ -359,8 +380,7 @@ def log_numbers(jobs: Sequence[Job]) -> list[range] | None:
     numbers: list[range] = []
     first = 1
     for job in jobs:
-        numjobs = job.options.get("numjobs", "1")
-        many = int(numjobs) if numjobs.isdigit() else 1
+        many = _numjobs(job)
         if many > 1 and entries[job.name] > 1:
             if entries[job.name] < many:  # several sums of one section
                 return None

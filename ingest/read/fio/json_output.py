@@ -379,7 +379,8 @@ class Job(NamedTuple):
 
     `runtime_ms` is how long it ran: its longest direction, or both of them where what was written was then read and verified
     (`_course`). `elapsed_s` is how long the whole run took, rounded up, 0 where that is not printed (--client). `errors` is how
-    many I/Os failed, which fio counts with continue_on_error.
+    many I/Os failed, which fio counts with continue_on_error. `all_ran_ms` is how long all jobs that an entry stands for ran,
+    added up.
     """
 
     name: str
@@ -391,6 +392,7 @@ class Job(NamedTuple):
     summaries: Mapping[tuple[str, str], Summary]
     elapsed_s: int = 0
     errors: int = 0
+    all_ran_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -566,7 +568,8 @@ def _job(entry: dict[str, Any], common: dict[str, str], place: str) -> Job:
     options = {**common, **{str(k): str(v) for k, v in entry.get("job options", {}).items()}}
     ops = tuple(op for op in OPS if entry.get(op)) or (MIXED,)
     runtimes = {op: _whole((entry.get(op) or {}).get("runtime", 0)) for op in ops}
-    runtime, spans = _course(runtimes, _whole(entry.get("job_runtime", 0)), options)
+    all_ran_ms = _whole(entry.get("job_runtime", 0))
+    runtime, spans = _course(runtimes, all_ran_ms, options)
     summaries = {
         (op, kind): summary
         for op in ops
@@ -576,7 +579,8 @@ def _job(entry: dict[str, Any], common: dict[str, str], place: str) -> Job:
     start = entry.get("job_start")
     name, host, group = str(entry.get("jobname", "")), str(entry.get("hostname", "")), int(entry.get("groupid", 0))
     start_ms, elapsed_s = _whole(start) if start else None, _whole(entry.get("elapsed", 0))
-    return Job(name, group, host, options, runtime, start_ms, summaries, elapsed_s, _whole(entry.get("total_err", 0)))
+    errors = _whole(entry.get("total_err", 0))
+    return Job(name, group, host, options, runtime, start_ms, summaries, elapsed_s, errors, all_ran_ms)
 
 
 def _course(runtimes: Mapping[str, int], job_runtime: int, options: Mapping[str, str]) -> tuple[int, dict[str, tuple[int, int]]]:
