@@ -193,8 +193,8 @@ class Finding:
 
     `missing` are completions that did not happen, an estimate (rate of the reference times the gap, less a burst right after it),
     `missing_share` that against those of the whole run. `consistent` says what it is consistent with, `against` what speaks
-    against it, `command` shows its numbers. `below` says of each layer below the client whether it is seen there. `tail` is the end of `text`,
-    about its share.
+    against it, `command` shows its numbers. `below` says of each layer below the client whether it is seen there. `tail` is the
+    end of `text`, about its share.
     """
 
     kind: str
