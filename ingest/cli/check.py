@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.api.sides import EMPTY
 from ingest.cli.answers import asked, print_rows
 from ingest.cli.options import BEGIN_OF_EACH, TIME_BASE, UNIT, Asking, Showing, argument, command, formats, marks_for, option
 from ingest.cli.output import say, verdict_stands
@@ -145,16 +146,16 @@ def _opened(options: Options) -> Iterator[Origin]:
     from ingest.core.errors import StoreError
     from ingest.store import open_store
 
-    stores = split_sources(options.sources)[0] if options.record else []  # it reads standard input, which is there once
-    if options.record and not stores:
+    url = split_sources(options.sources)[0] if options.record else ""  # it reads standard input, which is there once
+    if options.record and not url:
         raise UsageError("--record keeps episodes in a store: load the files first, then check the store")
     with opened(options) as origin:
         if not origin.runs():
-            raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
+            raise StoreError(EMPTY)
         if not options.record:
             yield origin
             return
-    with open_store(stores[0], write=True) as store:
+    with open_store(url, write=True) as store:
         yield store
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ingest import __version__
 from ingest.cli.answers import answered, asked, settled_in, warn
-from ingest.cli.options import TICKS, UNIT, Asking, Showing, command, formats, option, parse_step
+from ingest.cli.options import TICKS, UNIT, Asking, Showing, command, formats, option
 from ingest.cli.output import say
 from ingest.cli.sources import chosen, opened, split_sources
 from ingest.core.errors import InputError, UsageError
@@ -83,8 +83,8 @@ def _export_documents(options: Options) -> None:
     """Print runs of a store as bulk requests."""
     if options.begin or options.end or options.where or options.by or options.step:
         raise UsageError("documents are those of whole runs, as --run chooses them: csv, hlog and otlp take a part")
-    stores, _ = split_sources(options.sources)
-    if not stores:
+    url, _ = split_sources(options.sources)
+    if not url:
         raise UsageError("documents are exported from a store: load the files first")
     from ingest.store import open_store
     from ingest.store.elastic.client import DEFAULT_PREFIX
@@ -93,7 +93,7 @@ def _export_documents(options: Options) -> None:
     from ingest.store.records import UNKNOWN_ZERO
 
     names = Names(os.environ.get("TAILBOARD_INDEX_PREFIX", DEFAULT_PREFIX))
-    with open_store(stores[0]) as store:
+    with open_store(url) as store:
         records = chosen(store, options.runs)
         undated = [record for record in records if record.zero == UNKNOWN_ZERO]
         if len(undated) < len(records):
@@ -140,12 +140,11 @@ def _csv_rows(windows: Intervals[Group], clocks: Mapping[str, Stamp]) -> Iterato
             yield f"{front},{lower[entry]},{upper[entry]},{counts[entry]}\n"
 
 
-def _step(options: Options) -> int | str:
-    """Return the width that --step says, 0 for the stored one."""
-    step = parse_step(options.step) if options.step else 0
-    if step == "auto":
+def _step(options: Options) -> str:
+    """Return the width that --step says, empty for the stored one."""
+    if options.step == "auto":
         raise UsageError("--step of an export is a width such as 10s, or all")
-    return step
+    return options.step or ""
 
 
 def _export_hlog(options: Options) -> None:

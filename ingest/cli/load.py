@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.cli.options import FORCE, MARKS, PATHS, Reading, command, option, pairs, parse_step, read_options
+from ingest.api.words import pairs, parse_step, paths_of
+from ingest.cli.options import FORCE, MARKS, PATHS, Reading, command, option, read_options
 from ingest.cli.output import Progress, say
-from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of, paths_of
+from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of
 from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, listed, plural
 from ingest.core.labels import LAYER
 from ingest.query.origin import store_url

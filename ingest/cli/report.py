@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ingest.cli.answers import asked
-from ingest.cli.options import FORCE, MARKS, STEP, Asking, command, option, parse_step
+from ingest.cli.options import FORCE, MARKS, STEP, Asking, command, option
 from ingest.cli.output import write_page
 from ingest.cli.sources import as_typed, marks_of, opened
 from ingest.core.errors import UsageError
@@ -51,7 +51,7 @@ def report(options: Options) -> None:
     from ingest.view.page.report import means_from, parts_from, run_names
     from ingest.view.page.template import page_of
 
-    question = asked(options, parse_step(options.step), force=options.force)
+    question = asked(options, options.step, force=options.force)
     objective = None
     if options.sla and "<" in options.sla:
         from ingest.query.capacity import parse_sla
