@@ -17,12 +17,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from ingest.core.errors import InputError, UsageError, as_text, choices
+from ingest.core.errors import InputError, UsageError, as_text, choices, listed
 from ingest.core.labels import ALTERNATIVE, LAYER, OK, OUTCOME
 from ingest.core.units import MOST_NS, UNITS_NS, parse_duration, parse_instant
 from ingest.query.origin import KNOWN_RUNS, Origin, store_at, store_url
 
 if TYPE_CHECKING:
+    from ingest.load.plan import LoadOptions
     from ingest.query.files import Files
     from ingest.query.question import Answer, Question
     from ingest.read.described.description import Description, HistogramDescription
@@ -254,6 +255,12 @@ def in_range(answer: Answer, question: Question) -> Answer:
     return answer
 
 
+def one_axis(answer: Answer) -> None:
+    """Raise UsageError for an answer that has no axis of time: some of its runs have no clock."""
+    if answer.undated:
+        raise UsageError(f"{listed(sorted(answer.undated))}: no start time, so no axis with the other runs; choose with --run")
+
+
 # How logs are read.
 
 
@@ -320,6 +327,40 @@ def read_options(
         layer=layer_named(own[LAYER]) if LAYER in own else "",
         tsc_hz=frequency(tsc_hz),
         failed=globs(failed, "--failed"),
+    )
+
+
+def load_options(
+    run: str,
+    reading: Reading,
+    what: str = "a load",
+    *,
+    step: str | None = None,
+    force: bool = False,
+    attribution: str = "completion",
+    replace: bool = False,
+    offsets: bool = True,
+    jobs: int | None = None,
+) -> LoadOptions:
+    """Return how files are loaded as a run; `what` is called so in errors. The labels of `reading` are also those of the run."""
+    from ingest.load.plan import LoadOptions
+
+    if not run.strip() or any(mark in run for mark in "*?[\n"):
+        raise UsageError("--run takes a plain name, without * ? [")
+    width = parse_step(step) if step else None
+    if isinstance(width, str):
+        raise UsageError(f"--step of {what} is a width such as 1s")
+    labels = pairs(reading.get("labels", ()), "--label")
+    labels.pop(LAYER, None)  # of the files, not of the run
+    return LoadOptions(
+        read=read_options(run, loads=True, **reading),
+        step_ns=width,
+        force=force,
+        attribution=attribution,
+        labels=labels,
+        replace=replace,
+        offsets=offsets,
+        jobs=jobs,
     )
 
 

@@ -11,7 +11,7 @@ from ingest.api.words import in_range
 from ingest.cli.options import Asking, Showing
 from ingest.cli.output import print_bytes, say
 from ingest.cli.sources import opened
-from ingest.core.errors import UsageError, listed
+from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
     from ingest.core.marks import Mark
@@ -97,12 +97,6 @@ def write_picture(spec: Any, answer: Answer, showing: Showing) -> None:
         raise UsageError("a png cannot be shown in a terminal: redirect it to a file, such as > picture.png")
     warn(answer)
     print_bytes(drawn(spec, showing.format))
-
-
-def one_axis(answer: Answer) -> None:
-    """Raise UsageError for an answer that no picture over time can be drawn of: some of its runs have no clock."""
-    if answer.undated:
-        raise UsageError(f"{listed(sorted(answer.undated))}: no start time, so no axis with the other runs; choose with --run")
 
 
 def clock_of(answer: Answer, showing: Showing) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ingest.api.words import in_range
-from ingest.cli.answers import asked, clock_of, one_axis, warn
+from ingest.api.words import in_range, one_axis
+from ingest.cli.answers import asked, clock_of, warn
 from ingest.cli.options import TIME_BASE, Asking, Showing, command, option
 from ingest.cli.output import print_bytes, say, write_whole
 from ingest.cli.sources import opened

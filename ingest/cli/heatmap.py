@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ingest.api.words import globs, in_columns
+from ingest.api.words import globs, in_columns, one_axis
 from ingest.cli import options as shared
-from ingest.cli.answers import PICTURES, answered, asked, clock_of, one_axis, stamp_of, write, write_picture
+from ingest.cli.answers import PICTURES, answered, asked, clock_of, stamp_of, write, write_picture
 from ingest.cli.output import say
 from ingest.core.errors import UsageError
 from ingest.core.units import parse_duration, split_range

@@ -27,6 +27,7 @@ from ingest.cli.help import INSTEAD, Choice, Command, place_of
 from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from ingest.api import words
     from ingest.read.sources import ReadOptions
 
 Said = TypeVar("Said", bound="CallOptions")
@@ -162,9 +163,9 @@ def printed_as(given: dict[str, Any], form: str, *, array: bool, pages: bool) ->
         target, given["output"] = output, None
     shape: AbstractContextManager[None] = nullcontext()
     if given[form] == "markdown":
-        from ingest.view.terminal.tables import in_markdown
+        from ingest.view.terminal.tables import MarkdownConsole, written_on
 
-        given[form], shape = "table", in_markdown()
+        given[form], shape = "table", written_on(MarkdownConsole())
     elif given[form] == "json" and array:
         given[form], shape = "ndjson", as_array()
     with written_to(target or "-"), shape:
@@ -351,4 +352,11 @@ def read_options(reading: Reading, run: str = "", *, loads: bool = False) -> Rea
     """
     from ingest.api import words
 
-    return words.read_options(run, loads=loads, **{name: getattr(reading, name) for name in words.Reading.__annotations__})
+    return words.read_options(run, loads=loads, **reading_of(reading))
+
+
+def reading_of(reading: Reading) -> words.Reading:
+    """Return what the options of a call say of how files are read."""
+    from ingest.api import words
+
+    return {name: getattr(reading, name) for name in words.Reading.__annotations__}  # type: ignore[return-value]

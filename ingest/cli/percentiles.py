@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.api.words import in_columns, in_range, share
+from ingest.api.words import in_columns, in_range, one_axis, share
 from ingest.cli import options as shared
-from ingest.cli.answers import PICTURES, answered, asked, clock_of, drawn_marks, one_axis, stamp_of, write, write_picture
+from ingest.cli.answers import PICTURES, answered, asked, clock_of, drawn_marks, stamp_of, write, write_picture
 from ingest.cli.sources import marks_of, opened
 from ingest.core.errors import UsageError
 from ingest.core.units import parse_duration
