@@ -23,11 +23,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from ingest.api import words
 from ingest.api.answers import Change, Check, Explanation, HeatMap, Loaded, Percentiles, Shown
+from ingest.api.output import write_whole
 from ingest.api.sides import EMPTY, asks_of, labels_of, named, opened_each, side_by_side, sides_of
 from ingest.api.words import Reading, Selecting, Texts, answering, in_columns, in_range, split_sources
 from ingest.core.errors import InputError, StoreError, UsageError, choices
 from ingest.core.labels import run_matches
 from ingest.core.units import parse_duration
+from ingest.core.values import several
 from ingest.query.files import Files
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ class Measurements(Shown):
         """
         from ingest.query.percentiles import Wanted, table_of
 
-        limits = [parse_duration(text) for text in ((below,) if isinstance(below, str) else below)]
+        limits = [parse_duration(text) for text in several(below, str, "below", "'5ms', or ('1ms', '5ms')")]
         given = p.split(",") if isinstance(p, str) else p
         question = self._question(asked)
         with answering(self._source) as origin:
@@ -145,7 +147,8 @@ class Measurements(Shown):
         question = replace(in_columns(words.asked(**{**_known(asked, Selecting), "step": "all"})), runs=())
         both, names = (self, other), dict(named([*self.paths, *other.paths]))
         with ExitStack() as stack:
-            origins, matched = dict[str, Origin](), list[list[str]]()
+            origins: dict[str, Origin] = {}
+            matched: list[list[str]] = []
             for side in both:
                 paths = [(path, names[path]) for path in side.paths]
                 held = stack.enter_context(opened_each(side.store, paths, words.read_options(**side.reading), side.jobs))
@@ -166,6 +169,7 @@ class Measurements(Shown):
         from ingest.objectives.check import check_in
         from ingest.objectives.objectives import objective_of
 
+        objectives = several(objectives, (str, Path), "check", "objectives, as in check('p99<5ms')")
         files = [Path(one) for one in objectives if isinstance(one, Path) or one.endswith((".yml", ".yaml"))]
         said = [
             objective_of(one, parse_duration(window)) for one in objectives if isinstance(one, str) and Path(one) not in files
@@ -224,7 +228,7 @@ class Measurements(Shown):
 
         with answering(self._source) as origin:
             page = report_of(origin, self._question(asked), sla=sla, full=full, named=self._typed)
-        Path(output).write_text(page, encoding="utf-8")
+        write_whole(str(output), page)
         return Path(output)
 
     def _question(self, asked: Selecting) -> Question:

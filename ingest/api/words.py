@@ -33,6 +33,8 @@ VERSION = r"^(fio-)?\d{1,3}\.\d{1,4}(\.\d{1,4})?(-.*)?$"
 FREQUENCY = r"(?i)^(\d{1,12}(?:\.\d{1,9})?(?:e\d{1,2})?) ?(?:([kMG]?)Hz)?$"
 HERTZ, FASTEST_HZ = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}, 9 * 10**9
 
+FAILURES = ("slowest", "apart", "ignore")
+
 Texts = str | Iterable[str]
 Pairs = Mapping[str, Any] | Texts
 
@@ -213,6 +215,8 @@ def asked(
     """
     from ingest.query.question import Question, start_of_range
 
+    if failures not in FAILURES:
+        raise UsageError(f"failures takes {listed(FAILURES)}, not {failures!r}")
     if isinstance(by, str):
         by = tuple(dict.fromkeys(name.strip() for name in by.split(",") if name.strip()))
     question = Question(

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 
 import click
 
+from ingest.api import words as of_call
 from ingest.cli.completion import file_names, label_names, label_values, run_names
 from ingest.cli.help import INSTEAD, Choice, Command, place_of
 from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from ingest.api import words
     from ingest.read.sources import ReadOptions
 
 Said = TypeVar("Said", bound="CallOptions")
@@ -329,7 +329,7 @@ class Asking(Reading):
     end: str | None = END
     failures: str = option(
         "--failures",
-        choices=["slowest", "apart", "ignore"],
+        choices=[*of_call.FAILURES],
         help="Rank failed operations above all others, show them apart (--by outcome), or leave them out.",
     )
     merge_runs: bool = option("--merge-runs", help="Merge the selected runs; without it each run is a group of its own.")
@@ -350,13 +350,9 @@ def read_options(reading: Reading, run: str = "", *, loads: bool = False) -> Rea
 
     `loads`: labels of the call may be those of the run, which are not for reading.
     """
-    from ingest.api import words
-
-    return words.read_options(run, loads=loads, **reading_of(reading))
+    return of_call.read_options(run, loads=loads, **reading_of(reading))
 
 
-def reading_of(reading: Reading) -> words.Reading:
+def reading_of(reading: Reading) -> of_call.Reading:
     """Return what the options of a call say of how files are read."""
-    from ingest.api import words
-
-    return {name: getattr(reading, name) for name in words.Reading.__annotations__}  # type: ignore[return-value]
+    return {name: getattr(reading, name) for name in of_call.Reading.__annotations__}  # type: ignore[return-value]
