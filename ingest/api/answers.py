@@ -14,7 +14,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from ingest.core.units import elapsed, utc
 from ingest.query.heatmap import cells, heatmap
 from ingest.query.precision import precision_from
 from ingest.query.question import named, stamps_beside
+from ingest.view.arrow import arrow_table, library, times
 from ingest.view.terminal.tables import WIDE, HtmlConsole, heading, print_table, written_on
 from ingest.view.text import header_of, shown_columns
 from ingest.view.vega import EIGHTHS, group_names
@@ -41,14 +41,6 @@ if TYPE_CHECKING:
     from ingest.query.question import Answer
     from ingest.query.story.ground import Story
     from ingest.query.table import Table
-
-
-def library(name: str, what: str) -> Any:
-    """Return a library that not every installation has; UsageError with the remedy where it is missing."""
-    try:
-        return import_module(name)
-    except ImportError:
-        raise UsageError(f"{what} needs {name}: pip install {name}") from None
 
 
 class Shown:
@@ -87,8 +79,7 @@ class Frame(Shown):
         values, answer = np.asarray(self.table.columns[name]), self._answer
         if answer is None or name not in ("start_ns", "end_ns"):
             return values
-        one_axis(answer)
-        return (values - answer.start_of).view("m8[ns]") if answer.relative else values.view("M8[ns]")
+        return times_of(values, answer)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self.columns:
@@ -104,10 +95,7 @@ class Frame(Shown):
 
     def to_arrow(self) -> pa.Table:
         """Return the rows as a table of pyarrow; UsageError where that is not installed."""
-        arrow = library("pyarrow", "an Arrow stream")
-        types = {"O": arrow.string(), "U": arrow.string(), "M": arrow.timestamp("ns", "UTC")}
-        arrays = {name: arrow.array(one, types.get(one.dtype.kind), from_pandas=True) for name, one in self.columns.items()}
-        return arrow.table(arrays)
+        return arrow_table(self.columns)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the rows as an Arrow stream (the PyCapsule interface), which pandas, polars, pyarrow and duckdb take."""
@@ -172,9 +160,7 @@ class HeatMap(Answered):
     @property
     def times(self) -> NDArray[Any]:
         """Return where windows begin, and where the last one ends; times as in the column `start`."""
-        one_axis(self.answer)
-        times, answer = self._map[0], self.answer
-        return (times - answer.start_of).view("m8[ns]") if answer.relative else times.view("M8[ns]")
+        return times_of(self._map[0], self.answer)
 
     @property
     def edges(self) -> NDArray[Any]:
@@ -257,7 +243,7 @@ class Check(Frame):
 
     def _column(self, name: str) -> NDArray[Any]:
         values = super()._column(name)
-        return values.view("m8[ns]" if self._relative else "M8[ns]") if name in ("start_ns", "end_ns") else values
+        return times(values, 0 if self._relative else None) if name in ("start_ns", "end_ns") else values
 
     @property
     def verdict(self) -> str:
@@ -286,6 +272,12 @@ class Loaded(Shown):
         from ingest.view.terminal.tables import people, say
 
         say(people(), sentences_of(self.account, self.url))
+
+
+def times_of(stamps_ns: NDArray[Any], answer: Answer) -> NDArray[Any]:
+    """Return times of an answer; UsageError where some of its runs have no clock."""
+    one_axis(answer)
+    return times(stamps_ns, answer.start_of if answer.relative else None)
 
 
 def stamp_of(answer: Answer) -> Stamp:

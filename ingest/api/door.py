@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from ingest.api import words
 from ingest.api.answers import Change, Check, Explanation, HeatMap, Loaded, Percentiles, Shown
-from ingest.api.output import write_whole
+from ingest.api.output import replacing, write_whole
 from ingest.api.sides import EMPTY, asks_of, labels_of, named, opened_each, side_by_side, sides_of
 from ingest.api.words import Reading, Selecting, Texts, answering, in_columns, in_range, split_sources
 from ingest.core.errors import InputError, StoreError, UsageError, choices
-from ingest.core.labels import run_matches
+from ingest.core.labels import LABELS, run_matches
 from ingest.core.units import parse_duration
 from ingest.core.values import several
 from ingest.query.files import Files
@@ -229,6 +229,20 @@ class Measurements(Shown):
         with answering(self._source) as origin:
             page = report_of(origin, self._question(asked), sla=sla, full=full, named=self._typed)
         write_whole(str(output), page)
+        return Path(output)
+
+    def export(self, output: str | Path, **asked: Unpack[Selecting]) -> Path:
+        """Write all data at the stored step as Parquet, and return its path: a row for each series, window and occupied bin.
+
+        Columns are start, end, all labels, lower, upper (ns), count. The words are `run`, `where`, `from_` and `to`.
+        """
+        from ingest.query.plan import settled
+        from ingest.view.arrow import write_parquet
+
+        if not str(output).endswith(".parquet"):
+            raise UsageError(f"export writes Parquet, as into x.parquet, not {output}; tailboard export has other forms")
+        with answering(self._source) as origin, replacing(str(output)) as unfinished:
+            write_parquet(origin, settled(origin, self._question({**asked, "by": LABELS})), str(unfinished))
         return Path(output)
 
     def _question(self, asked: Selecting) -> Question:
