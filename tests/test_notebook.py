@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sys
@@ -12,10 +13,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import ingest
 from ingest.cli import run as command
 from oracles import logs
+from tools import notebook
 
 ROOT = Path(__file__).parents[1]
 LINES = 3  # a task takes no more
@@ -224,6 +227,8 @@ WRONG = {
     "read('archive').check(5)": "check takes objectives",
     "read('archive').load('x.csv')": "is not a store",
     "read('archive').load('sqlite:y.db', run='*')": "--run takes a plain name",
+    "read('archive').export('x.csv')": "export writes Parquet, as into x.parquet, not x.csv",
+    "read('archive').export('x.parquet', where='host=x')": "nothing matches",
     "read('archive').report('nowhere/x.html')": "nowhere/x.html",
 }
 
@@ -242,3 +247,34 @@ def test_a_library_that_is_missing_is_one_sentence(library: str, use: str, folde
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(ingest.UsageError, match=f"needs {library}: pip install {library}"):
         getattr(rows, use)()
+
+
+def test_the_notebook_of_the_docs_answers_what_it_shows() -> None:
+    """Run it again: pictures are looked at, everything else is the same to the letter."""
+
+    def shown(cells: list[dict[str, Any]]) -> list[Any]:
+        pictures = (re.sub(r"<svg.*</svg>", "<svg>", json.dumps([cell["source"], cell.get("outputs")])) for cell in cells)
+        return [re.sub(r'"image/png": "[^"]+"', "png", text) for text in pictures]
+
+    in_file = json.loads(notebook.NOTEBOOK.read_text())["cells"]
+    assert shown(notebook.notebook(notebook.kept())["cells"]) == shown(in_file)
+    assert sum("<svg" in text or "png" in text for text in shown(in_file)) == 2
+    assert not any(output["output_type"] == "error" for cell in in_file for output in cell.get("outputs", ()))
+
+
+def test_parquet_holds_what_csv_has(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.chdir(folder)
+    words = ["export", "archive", "--where", "host=ceph-b", "--from", "+20s", "--to", "+40s"]
+    assert command([*words, "-o", "x.parquet"]) == 0
+    ingest.read("archive").export("y.parquet", where="host=ceph-b", from_="+20s", to="+40s")
+    capsys.readouterr()
+    rows = printed(capsys, *words).splitlines()
+    table = parquet.read_table("x.parquet")
+    assert table.equals(parquet.read_table("y.parquet")) and ",".join(table.schema.names) == rows[0]
+    texts = [
+        [format(one, ".0f") if isinstance(one, float) else str(one) for one in column.to_pylist()] for column in table.columns[2:]
+    ]
+    assert list(map(",".join, zip(*texts, strict=True))) == [row.split(",", 2)[2] for row in rows[1:]]
+    with pytest.raises(ingest.UsageError, match="some runs have no start time"):
+        ingest.read("archive", "undated").export("z.parquet")
+    assert not list(folder.glob("*z.parquet*"))

@@ -11,6 +11,7 @@ of a run without a clock times since its start.
 
 from __future__ import annotations
 
+import html
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -122,9 +123,11 @@ class Answered(Frame):
         return self.answer.warnings
 
     def _print(self) -> None:
-        answer, table = self.answer, self.table
-        bound = precision_from(answer.parts) if table.precision is None else table.precision
-        print_table(table, heading(answer, self.what, bound), stamp_of(answer))
+        print_table(self.table, self._heading(), stamp_of(self.answer), short=True)
+
+    def _heading(self) -> list[str]:
+        bound = precision_from(self.answer.parts) if self.table.precision is None else self.table.precision
+        return heading(self.answer, self.what, bound)
 
 
 class Percentiles(Answered):
@@ -172,10 +175,15 @@ class HeatMap(Answered):
         """Return how many samples each row (latency) and column (time) has."""
         return self._map[2]
 
+    def _print(self) -> None:
+        from ingest.view.terminal.heatmap import print_heatmap
+
+        print_heatmap(self.answer, self._heading(), stamp_of(self.answer))
+
     def _repr_html_(self) -> str:
-        """Return the picture; of several groups their rows."""
+        """Return the picture; of several groups the maps in letters, one below the other."""
         if len(group_names(self.answer)) > 1:
-            return super()._repr_html_()
+            return f"<pre>{html.escape(repr(self))}</pre>"
         from ingest.view.pictures import drawn, heatmap_picture
 
         one_axis(self.answer)

@@ -275,15 +275,23 @@ def worst_rows(table: Table, most: int) -> tuple[Table, str]:
     return table.take(np.sort(ranked[:most])), measures[0]
 
 
-def print_table(table: Table, lines: Sequence[str], stamp: Stamp, *, every: bool = False, console: Console | None = None) -> None:
+def print_table(
+    table: Table,
+    lines: Sequence[str],
+    stamp: Stamp,
+    *,
+    every: bool = False,
+    short: bool = False,
+    console: Console | None = None,
+) -> None:
     """Print a table under its heading, as wide as the terminal.
 
     On a terminal at most MOST_ROWS rows unless `every` is asked for, and a line that says which they are. What is written to a
-    pipe or a file has all rows.
+    pipe or a file has all rows, unless it is to be `short`.
     """
     out = console or people()
     rows = len(table)
-    table, measure = worst_rows(table, MOST_ROWS) if out.is_terminal and not every else (table, "")
+    table, measure = worst_rows(table, MOST_ROWS) if short or (out.is_terminal and not every) else (table, "")
     say_heading(out, lines)
     names = [name for name in shown_columns(table) if name not in ("exact", "complete", "end_ns", "min", "max")]
     names += ["max"] if "max" in table.columns else []
