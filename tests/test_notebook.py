@@ -109,18 +109,21 @@ def test_a_task_takes_at_most_three_lines(code: str) -> None:
     assert len(code.strip().splitlines()) <= LINES
 
 
+@pytest.mark.slow
 def test_p99_by_host(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas")
     wide = done("p99 over time by host as a frame of pandas", folder, monkeypatch)["wide"]
     assert list(wide.columns) == ["ceph-a", "ceph-b", "ceph-c"] and len(wide) == 8 and str(wide.index.tz) == "UTC"
 
 
+@pytest.mark.slow
 def test_a_heat_map_holds_every_sample(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     heat_map = done("a heat map for matplotlib", folder, monkeypatch)["m"]
     assert heat_map.counts.sum() == heat_map["count"].sum() == 41_607
     assert heat_map._repr_html_().startswith("<svg")
 
 
+@pytest.mark.slow
 def test_two_runs_are_compared_as_by_the_command(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     change = done("compare two runs", folder, monkeypatch)["change"]
     assert capsys.readouterr().out.strip() == printed(capsys, "compare", "archive", "slower", "-p", "99").strip()
@@ -128,6 +131,7 @@ def test_two_runs_are_compared_as_by_the_command(folder: Path, monkeypatch: pyte
     assert change.verdict[0] in repr(change)
 
 
+@pytest.mark.slow
 def test_an_objective_is_checked_as_by_the_command(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     bound = done("check an objective", folder, monkeypatch)
     assert (bound["verdict"], bound["episodes"], bound["kept"]["worst_host"].tolist()) == ("violated", 1, ["ceph-c"])
@@ -142,6 +146,7 @@ def test_two_hosts_are_merged_exactly(folder: Path, monkeypatch: pytest.MonkeyPa
     assert len(bound["both"]) == 1
 
 
+@pytest.mark.slow
 def test_a_store_answers_alike(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bound = done("load into a store and ask that", folder, monkeypatch)
     assert bound["loaded"].runs == ["nightly-42/00000000/id-9b5d006f"] and "59015 samples" in repr(bound["loaded"])
@@ -150,6 +155,7 @@ def test_a_store_answers_alike(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "nightly-42" in ingest.read("x.db")._repr_html_()
 
 
+@pytest.mark.slow
 def test_a_report_is_that_of_the_command(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done("a report to send around", folder, monkeypatch)
     assert command(["report", "archive", "-o", "y.html"]) == 0
@@ -157,6 +163,7 @@ def test_a_report_is_that_of_the_command(folder: Path, monkeypatch: pytest.Monke
     assert pages[0] == pages[1] and "ceph-b" in pages[0]
 
 
+@pytest.mark.slow
 def test_what_happened_is_what_the_command_says(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     story = done("what happened, as text", folder, monkeypatch)["story"]
     assert capsys.readouterr().out.strip() == printed(capsys, "explain", "archive").strip()
@@ -164,17 +171,19 @@ def test_what_happened_is_what_the_command_says(folder: Path, monkeypatch: pytes
     assert "<b>1. ceph-b stalled" in story._repr_html_()
 
 
+@pytest.mark.slow
 def test_the_slow_minutes_of_a_host(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = done("the slow minutes of one host", folder, monkeypatch)["slow"]
     assert slow.astype("M8[s]").astype(str).tolist()[:2] == ["2026-11-20T21:00:00", "2026-11-20T21:00:30"]
 
 
+@pytest.mark.slow
 def test_several_archives_are_runs_of_their_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     each = done("several archives", folder, monkeypatch)["each"]
     assert [len(each), each["count"].sum()] == [2, 59_015 + 90 * 305]
 
 
-@pytest.mark.parametrize("library", ["pyarrow", "polars", "duckdb", "pandas"])
+@pytest.mark.parametrize("library", ["polars", "duckdb", "pyarrow", "pandas"])
 def test_one_arrow_stream_for_all(library: str, folder: Path) -> None:
     """The rows are the same in each library; times are UTC, and a cell without a number is null."""
     module = pytest.importorskip(library)
@@ -182,7 +191,7 @@ def test_one_arrow_stream_for_all(library: str, folder: Path) -> None:
     table = {
         "pyarrow": lambda: module.table(rows),
         "polars": lambda: module.DataFrame(rows).to_arrow(),
-        "duckdb": lambda: module.sql("FROM rows").to_arrow_table(),
+        "duckdb": lambda rows=rows: module.sql("FROM rows").to_arrow_table(),
         "pandas": lambda: pa.Table.from_pandas(module.DataFrame.from_arrow(rows)),
     }[library]()
     assert table.column("host").to_pylist() == rows["host"].tolist()
@@ -191,6 +200,7 @@ def test_one_arrow_stream_for_all(library: str, folder: Path) -> None:
     assert stamps.to_pylist() == rows["start"].astype(np.int64).tolist()
 
 
+@pytest.mark.slow
 def test_a_run_without_a_clock_has_times_since_its_start(folder: Path) -> None:
     rows = ingest.read(folder / "undated").percentiles(step="10s")
     assert rows["start"][:2].tolist() == [0, 10**10] and rows["start"].dtype == "m8[ns]"
@@ -228,7 +238,7 @@ WRONG = {
     "read('archive').load('x.csv')": "is not a store",
     "read('archive').load('sqlite:y.db', run='*')": "--run takes a plain name",
     "read('archive').export('x.csv')": "export writes Parquet, as into x.parquet, not x.csv",
-    "read('archive').export('x.parquet', where='host=x')": "nothing matches",
+    "read('archive').export('x.parquet', where='host=x')": "no host matches x",
     "read('archive').report('nowhere/x.html')": "nowhere/x.html",
 }
 
@@ -249,6 +259,7 @@ def test_a_library_that_is_missing_is_one_sentence(library: str, use: str, folde
         getattr(rows, use)()
 
 
+@pytest.mark.slow
 def test_the_notebook_of_the_docs_answers_what_it_shows() -> None:
     """Run it again: pictures are looked at, everything else is the same to the letter."""
 
@@ -262,6 +273,7 @@ def test_the_notebook_of_the_docs_answers_what_it_shows() -> None:
     assert not any(output["output_type"] == "error" for cell in in_file for output in cell.get("outputs", ()))
 
 
+@pytest.mark.slow
 def test_parquet_holds_what_csv_has(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.chdir(folder)
     words = ["export", "archive", "--where", "host=ceph-b", "--from", "+20s", "--to", "+40s"]
@@ -278,3 +290,19 @@ def test_parquet_holds_what_csv_has(folder: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ingest.UsageError, match="some runs have no start time"):
         ingest.read("archive", "undated").export("z.parquet")
     assert not list(folder.glob("*z.parquet*"))
+
+
+@pytest.mark.slow
+def test_the_page_about_python_is_true(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    page = (ROOT / "docs" / "reference" / "python.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    blocks = [block for block in blocks if "h1.log" not in block]  # words of reading, of files that are not here
+    code = "\n".join(blocks).replace("cbt-archive", "archive")
+    monkeypatch.chdir(folder)
+    exec(code, {})
+    assert len(blocks) == 4 and capsys.readouterr().out.splitlines()[-1] in page
+    assert len(page.split()) <= 900
+    calls = set(re.findall(r"^\| `run\.(\w+)", page, re.MULTILINE))
+    assert calls == {name for name in vars(ingest.Measurements) if not name.startswith("_")} - set(
+        ingest.Measurements.__annotations__
+    )

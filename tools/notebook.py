@@ -121,7 +121,7 @@ def executed(source: str, bound: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def notebook(before: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    """Return the notebook as nbformat 4 has it, executed beside a copy of the example; outputs `before` stay without a library."""
+    """Return the notebook as nbformat 4 has it, executed beside a copy of the example; `before` stays without a library."""
     cells: list[dict[str, Any]] = []
     bound: dict[str, Any] = {"__name__": "__main__"}
     with TemporaryDirectory() as folder, chdir(folder):
