@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ingest.core.errors import InputError, UsageError, as_text, choices, listed
 from ingest.core.labels import ALTERNATIVE, LAYER, OK, OUTCOME
@@ -63,6 +63,8 @@ class Reading(TypedDict, total=False):
 class Selecting(TypedDict, total=False):
     """What is asked: which series of which runs (`run`, `where`), from when to when, and how they are grouped (`by`).
 
+    `by` is a list of labels, or a text with commas between them. Each selected run is a group of its own unless `merge_runs` adds
+    them up. `step` is a width such as 10s, auto (about 150 windows) or all (one).
     `from_` and `to` are times as people write them: `21:00:30`, `+90s` after the start of the run, ISO 8601, `steady`.
     `failures` is slowest, apart or ignore; `attribution` completion or in-flight.
     """
@@ -195,40 +197,25 @@ def parse_step(text: str) -> int | str:
     return text if text in ("auto", "all") else parse_duration(text)
 
 
-def asked(
-    *,
-    run: Texts = (),
-    where: Pairs = (),
-    by: Texts = (),
-    step: str = "auto",
-    from_: str | None = None,
-    to: str | None = None,
-    failures: str = "slowest",
-    merge_runs: bool = False,
-    force: bool = False,
-    attribution: str = "completion",
-) -> Question:
-    """Return the question that the words of `Selecting` ask; UsageError for what cannot be.
+def asked(**said: Unpack[Selecting]) -> Question:
+    """Return the question that words ask; UsageError for what cannot be."""
+    from ingest.query.question import ATTRIBUTIONS, AUTO, Question, start_of_range
 
-    `by` is a list of labels, or a text with commas between them; where several runs are selected each is a group of its own
-    unless `merge_runs` adds them up.
-    """
-    from ingest.query.question import Question, start_of_range
-
+    failures, by, end = said.get("failures", FAILURES[0]), said.get("by", ()), said.get("to")
     if failures not in FAILURES:
         raise UsageError(f"failures takes {listed(FAILURES)}, not {failures!r}")
     if isinstance(by, str):
         by = tuple(dict.fromkeys(name.strip() for name in by.split(",") if name.strip()))
     question = Question(
-        runs=run,  # type: ignore[arg-type]  # one text is taken for one run
-        where=globs(where, "--where"),
+        runs=said.get("run", ()),  # type: ignore[arg-type]  # one text is taken for one run
+        where=globs(said.get("where", ()), "--where"),
         by=by,  # type: ignore[arg-type]  # what it may not be is refused there
-        step=parse_step(step),
-        begin=start_of_range(from_ or None),
-        end=parse_instant(to) if to else None,
-        merge_runs=merge_runs,
-        force=force,
-        attribution=attribution,
+        step=parse_step(said.get("step", AUTO)),
+        begin=start_of_range(said.get("from_") or None),
+        end=parse_instant(end) if end else None,
+        merge_runs=said.get("merge_runs", False),
+        force=said.get("force", False),
+        attribution=said.get("attribution", ATTRIBUTIONS[0]),
     )
     if failures == "apart" and OUTCOME not in question.by:
         return replace(question, by=(*question.by, OUTCOME))
@@ -268,69 +255,50 @@ def one_axis(answer: Answer) -> None:
 # How logs are read.
 
 
-def read_options(
-    run: str = "",
-    *,
-    loads: bool = False,
-    input_format: str | None = None,
-    labels: Pairs = (),
-    failed: Pairs = (),
-    host: str | None = None,
-    host_alias: Pairs = (),
-    t0: str | None = None,
-    host_offset: Pairs = (),
-    recorded_unit: str | None = None,
-    fio_version: str | None = None,
-    digits: int | None = None,
-    prefer: str = "hist",
-    keep_idle: bool = False,
-    tsc_hz: str | None = None,
-    rate: str | None = None,
-    intended_start_column: str | None = None,
-    expected_interval: str | None = None,
-) -> ReadOptions:
-    """Return how files are read, as the words of `Reading` say; `run` is the name of what they belong to, empty as they say.
+def read_options(run: str = "", *, loads: bool = False, **said: Unpack[Reading]) -> ReadOptions:
+    """Return how files are read, as words say; `run` is the name of what they belong to, empty as they say themselves.
 
     `loads`: labels of the call may be those of the run, which are not for reading. UsageError for what cannot be.
     """
     from ingest.read.placement import layer_named
-    from ingest.read.sources import RATE_TEXT, ReadOptions
+    from ingest.read.sources import PREFER_HIST, RATE_TEXT, ReadOptions
 
-    file_format, description = _format(str(input_format)) if input_format else ("", None)
-    if fio_version and not re.match(VERSION, fio_version):
-        raise UsageError(f"--fio-version takes what fio --version says, such as 3.33, not {fio_version!r}")
+    file_format, description = _format(str(name)) if (name := said.get("input_format")) else ("", None)
+    version, rate, unit = said.get("fio_version") or "", said.get("rate") or "", said.get("recorded_unit")
+    if version and not re.match(VERSION, version):
+        raise UsageError(f"--fio-version takes what fio --version says, such as 3.33, not {version!r}")
     if rate and not re.fullmatch(RATE_TEXT, rate):
         raise UsageError(f"--rate takes requests a second, such as 1000, not {rate!r}")
     offsets = {}
-    for name, text in pairs(host_offset, "--host-offset").items():
+    for name, text in pairs(said.get("host_offset", ()), "--host-offset").items():
         try:
             offsets[name] = round(float(text) * UNITS_NS["ms"])
         except (ValueError, OverflowError):
             offsets[name] = MOST_NS
         if abs(offsets[name]) >= MOST_NS:
             raise UsageError(f"--host-offset takes HOST=MS, not {name}={text}")
-    own = pairs(labels, "--label")
-    if not loads and (others := sorted(own.keys() - {LAYER})):
+    labels = pairs(said.get("labels", ()), "--label")
+    if not loads and (others := sorted(labels.keys() - {LAYER})):
         raise UsageError(f"--label of files that are not loaded takes layer=..., not {others[0]}: a load keeps labels of runs")
     return ReadOptions(
         run=as_text(run),
         input_format=file_format,
-        host=as_text(host or ""),
-        host_alias=pairs(host_alias, "--host-alias"),
+        host=as_text(said.get("host") or ""),
+        host_alias=pairs(said.get("host_alias", ()), "--host-alias"),
         host_offset_ns=offsets,
-        t0=time_zero(t0),
-        recorded_unit_ns=(UNITS_NS.get(recorded_unit) or parse_duration(recorded_unit)) if recorded_unit else None,
-        expected_interval_ns=parse_duration(expected_interval) if expected_interval else 0,
-        rate=rate or "",
-        intended_column=intended_start_column or "",
-        digits=digits or 0,
-        prefer=prefer,
-        keep_idle=keep_idle,
-        fio_version=tuple(int(part) for part in re.findall(r"\d+", fio_version)[:3]) if fio_version else None,
+        t0=time_zero(said.get("t0")),
+        recorded_unit_ns=(UNITS_NS.get(unit) or parse_duration(unit)) if unit else None,
+        expected_interval_ns=parse_duration(interval) if (interval := said.get("expected_interval")) else 0,
+        rate=rate,
+        intended_column=said.get("intended_start_column") or "",
+        digits=said.get("digits") or 0,
+        prefer=said.get("prefer", PREFER_HIST),
+        keep_idle=said.get("keep_idle", False),
+        fio_version=tuple(int(part) for part in re.findall(r"\d+", version)[:3]) if version else None,
         description=description,
-        layer=layer_named(own[LAYER]) if LAYER in own else "",
-        tsc_hz=frequency(tsc_hz),
-        failed=globs(failed, "--failed"),
+        layer=layer_named(labels[LAYER]) if LAYER in labels else "",
+        tsc_hz=frequency(said.get("tsc_hz")),
+        failed=globs(said.get("failed", ()), "--failed"),
     )
 
 
