@@ -29,7 +29,7 @@ from ingest.api.words import Reading, Selecting, Texts, answering, in_columns, i
 from ingest.core.errors import InputError, StoreError, UsageError, choices
 from ingest.core.labels import LABELS, run_matches
 from ingest.core.units import parse_duration
-from ingest.core.values import several
+from ingest.core.values import one_of, several
 from ingest.query.files import Files
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ def read(*sources: str | Path, run: Texts = (), jobs: int | None = None, **readi
         raise UsageError(f"read takes paths and stores, as in read('archive') or read('a', 'b'), not {strange[0]!r}")
     _known(reading, Reading)
     store, paths = split_sources(sources)
-    return Measurements(store, tuple(paths), (run,) if isinstance(run, str) else tuple(run), reading, jobs)
+    runs = several(run, str, "run", "'nightly-42', or ['nightly-41', 'nightly-42*']")
+    return Measurements(store, tuple(paths), runs, reading, jobs)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -210,7 +211,7 @@ class Measurements(Shown):
             "labels": words.pairs(self.reading.get("labels", ()), "--label") | words.pairs(labels, "--label"),
         }
         options = words.load_options(name, own, step=step, force=force, replace=replace, offsets=offsets, jobs=self.jobs)
-        url, began = store_url(store), time.monotonic()
+        url, began = store_url(one_of(str, store, "load", "a store such as 'sqlite:x.db'")), time.monotonic()
         with open_store(url, write=True) as opened:
             account = load(self.paths, opened, options)
             refused, sentence = opened.refusals()
@@ -226,6 +227,7 @@ class Measurements(Shown):
         """
         from ingest.view.page.report import report_of
 
+        one_of((str, Path), output, "report", "a file such as 'x.html'")
         with answering(self._source) as origin:
             page = report_of(origin, self._question(asked), sla=sla, full=full, named=self._typed)
         write_whole(str(output), page)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from ingest.core.errors import InputError, UsageError, as_text, choices, listed
 from ingest.core.labels import ALTERNATIVE, LAYER, OK, OUTCOME
 from ingest.core.units import MOST_NS, UNITS_NS, parse_duration, parse_instant
+from ingest.core.values import several
 from ingest.query.origin import KNOWN_RUNS, Origin, store_at, store_url
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Reading(TypedDict, total=False):
     prefer: str
     keep_idle: bool
     tsc_hz: str | None
-    rate: str | None
+    rate: str | float | None
     intended_start_column: str | None
     expected_interval: str | None
 
@@ -158,7 +159,7 @@ def share(text: str) -> float:
     """Return the share that a text such as 10% or 0.1 says; NaN, which is in no range, where it says none."""
     try:
         return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
+    except (AttributeError, ValueError):
         return float("nan")
 
 
@@ -167,7 +168,7 @@ def pairs(given: Pairs, name_of_option: str) -> dict[str, str]:
     if isinstance(given, Mapping):
         return {str(name): str(value) for name, value in given.items()}
     values: dict[str, str] = {}
-    for text in map(as_text, (given,) if isinstance(given, str) else given):
+    for text in map(as_text, several(given, str, name_of_option, "NAME=VALUE")):
         name, mark, value = text.partition("=")
         if not mark or not name:
             raise UsageError(f"{name_of_option} takes NAME=VALUE, not {text!r}")
@@ -181,7 +182,7 @@ def globs(given: Pairs, name_of_option: str) -> Mapping[str, Any]:
     if isinstance(given, Mapping):
         return given
     found: dict[str, list[str]] = {}
-    for text in dict.fromkeys((given,) if isinstance(given, str) else given):
+    for text in dict.fromkeys(several(given, str, name_of_option, "LABEL=VALUE")):
         if text and "=" not in text:
             raise UsageError(f"{name_of_option} takes LABEL=VALUE, as in {name_of_option} host={text}")
         for name, glob in pairs((text,), name_of_option).items():
@@ -264,7 +265,7 @@ def read_options(run: str = "", *, loads: bool = False, **said: Unpack[Reading])
     from ingest.read.sources import PREFER_HIST, RATE_TEXT, ReadOptions
 
     file_format, description = _format(str(name)) if (name := said.get("input_format")) else ("", None)
-    version, rate, unit = said.get("fio_version") or "", said.get("rate") or "", said.get("recorded_unit")
+    version, rate, unit = str(said.get("fio_version") or ""), str(said.get("rate") or ""), said.get("recorded_unit")
     if version and not re.match(VERSION, version):
         raise UsageError(f"--fio-version takes what fio --version says, such as 3.33, not {version!r}")
     if rate and not re.fullmatch(RATE_TEXT, rate):
