@@ -19,6 +19,7 @@ ROOMS = (
     "objectives",
     "view",
     "live",
+    "api",
     "cli",
 )  # docs/design.md 10
 

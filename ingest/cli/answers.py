@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ingest.cli.options import Asking, Showing, globs
+from ingest.api import words
+from ingest.api.words import in_range
+from ingest.cli.options import Asking, Showing
 from ingest.cli.output import print_bytes, say
 from ingest.cli.sources import opened
-from ingest.core.errors import UsageError, listed
-from ingest.core.labels import OK, OUTCOME
-from ingest.core.units import parse_instant
+from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
     from ingest.core.marks import Mark
@@ -24,23 +23,16 @@ PICTURES = ("png", "svg")
 NO_CLOCK = "the start of this run is not known, so its times are elapsed; give --t0 for times of the clock"
 
 
-def asked(options: Asking, step: int | str, *, force: bool = False) -> Question:
+def asked(options: Asking, step: str = "auto", *, force: bool = False) -> Question:
     """Return the question that the options of a call ask."""
-    from ingest.query.question import Question, start_of_range
-
-    by = tuple(dict.fromkeys(name.strip() for name in options.by.split(",") if name.strip()))
-    where = globs(options.where, "--where")
-    if options.failures == "apart" and OUTCOME not in by:
-        by = (*by, OUTCOME)
-    elif options.failures == "ignore":
-        where = {**where, OUTCOME: OK}
-    return Question(
-        runs=options.runs,
-        where=where,
-        by=by,
+    return words.asked(
+        run=options.runs,
+        where=options.where,
+        by=options.by,
         step=step,
-        begin=start_of_range(options.begin or None),
-        end=parse_instant(options.end) if options.end else None,
+        from_=options.begin,
+        to=options.end,
+        failures=options.failures,
         merge_runs=options.merge_runs,
         force=force,
         attribution=options.attribution,
@@ -60,36 +52,12 @@ def settled_in(origin: Origin, question: Question) -> Question:
     return question
 
 
-def in_columns(question: Question, form: str = "csv") -> Question:
-    """Return the question for rows whose columns follow from its words: a pattern of kinds is a column of one kind, too.
-
-    So is one of outcomes.
-
-    As it is for other forms than csv and ndjson, which have no columns.
-    """
-    from ingest.core.labels import is_pattern
-
-    if form not in ("csv", "ndjson"):
-        return question
-    named = [name for name in ("kind", OUTCOME) if is_pattern(question.where.get(name, "")) and name not in question.by]
-    return replace(question, by=(*named, *question.by)) if named else question
-
-
 def answered(asking: Asking, question: Question) -> Answer:
     """Return what files or a store answer; UsageError for a range by the clock where no run has one."""
     from ingest.query.lags import answered as answered_by
 
     with opened(asking) as origin:
         return in_range(answered_by(origin, question), question)
-
-
-def in_range(answer: Answer, question: Question) -> Answer:
-    """Return the answer; UsageError where it was asked for by times of the clock, and no run in it has one."""
-    from ingest.query.question import ABSOLUTE, is_absolute
-
-    if answer.relative and is_absolute(question):
-        raise UsageError(ABSOLUTE)
-    return answer
 
 
 def write(table: Any, answer: Answer, showing: Showing, what: str) -> None:
@@ -129,12 +97,6 @@ def write_picture(spec: Any, answer: Answer, showing: Showing) -> None:
         raise UsageError("a png cannot be shown in a terminal: redirect it to a file, such as > picture.png")
     warn(answer)
     print_bytes(drawn(spec, showing.format))
-
-
-def one_axis(answer: Answer) -> None:
-    """Raise UsageError for an answer that no picture over time can be drawn of: some of its runs have no clock."""
-    if answer.undated:
-        raise UsageError(f"{listed(sorted(answer.undated))}: no start time, so no axis with the other runs; choose with --run")
 
 
 def clock_of(answer: Answer, showing: Showing) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ingest.cli.by_run import EachRun, chosen, opened_runs, question_of, undated_beside, write_rows
+from ingest.api.sides import asks_of, labels_of, undated_beside
+from ingest.cli.by_run import EachRun, chosen, opened_origins, question_of, write_rows
 from ingest.cli.completion import run_names
 from ingest.cli.options import OUTPUT, command, formats, option
 from ingest.cli.output import say, verdict_stands
@@ -60,7 +61,8 @@ def capacity(options: Options) -> int:
     slas = [parse_sla(text) for text in options.slas]
     question = question_of(options, ("line", "sla", "axis", "verdict", "load", "runs"))
     question = replace(question, step="auto")
-    with opened_runs(options) as (asks, labels):
+    with opened_origins(options) as origins:
+        asks, labels = asks_of(origins), labels_of(origins)
         names = chosen(asks, options.runs)
         axis, places = axis_of({name: labels.get(name, {}) for name in names}, options.load)
         tested: dict[tuple[str, Group], list[Load]] = {}

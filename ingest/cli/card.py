@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ingest.cli.answers import asked, clock_of, in_range, one_axis, warn
+from ingest.api.output import write_whole
+from ingest.api.words import in_range, one_axis
+from ingest.cli.answers import asked, clock_of, warn
 from ingest.cli.options import TIME_BASE, Asking, Showing, command, option
-from ingest.cli.output import print_bytes, say, write_whole
+from ingest.cli.output import print_bytes, say
 from ingest.cli.sources import opened
 
 

@@ -6,11 +6,10 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.api.sides import EMPTY
 from ingest.cli.answers import asked, print_rows
 from ingest.cli.options import BEGIN_OF_EACH, TIME_BASE, UNIT, Asking, Showing, argument, command, formats, marks_for, option
 from ingest.cli.output import say, verdict_stands
@@ -21,7 +20,6 @@ from ingest.query.origin import is_store
 
 if TYPE_CHECKING:
     from ingest.core.marks import Mark
-    from ingest.core.objective import AnyObjective
     from ingest.objectives.check import Checked
     from ingest.objectives.webhook import Webhook
     from ingest.query.episodes import Episode
@@ -81,7 +79,7 @@ def check(options: Options) -> int:
     status: 1 if an objective is violated, 5 if missing samples or wide bounds leave the verdict open ("cannot tell";
     --allow-unknown makes it 0), 4 if the webhook could not be reached.
     """
-    from ingest.objectives.check import keep
+    from ingest.objectives.check import check_in, keep
     from ingest.objectives.objectives import objective_of
     from ingest.objectives.webhook import webhook
 
@@ -90,7 +88,7 @@ def check(options: Options) -> int:
     window_ns = parse_duration(options.window or "10s")
     selection, marks = _selection(options), marks_of(options.marks)
     with _opened(options) as origin:
-        checked = _checked(origin, path, selection, marks, [objective_of(text, window_ns) for text in options.promises])
+        checked = check_in(origin, path, selection, marks, [objective_of(text, window_ns) for text in options.promises])
         if options.record:
             keep(origin, checked)  # type: ignore[arg-type]  # _opened gives a store where it is to be written
         belonging = []
@@ -145,16 +143,16 @@ def _opened(options: Options) -> Iterator[Origin]:
     from ingest.core.errors import StoreError
     from ingest.store import open_store
 
-    stores = split_sources(options.sources)[0] if options.record else []  # it reads standard input, which is there once
-    if options.record and not stores:
+    url = split_sources(options.sources)[0] if options.record else ""  # it reads standard input, which is there once
+    if options.record and not url:
         raise UsageError("--record keeps episodes in a store: load the files first, then check the store")
     with opened(options) as origin:
         if not origin.runs():
-            raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
+            raise StoreError(EMPTY)
         if not options.record:
             yield origin
             return
-    with open_store(stores[0], write=True) as store:
+    with open_store(url, write=True) as store:
         yield store
 
 
@@ -164,37 +162,13 @@ def violations(origin: Origin, path: Path, question: Question, marks: Sequence[M
     `marks` are given beside those that the origin keeps.
     What could not be judged is said on stderr. InputError as `check` raises it.
     """
+    from ingest.objectives.check import check_in
     from ingest.query.question import Question as Selection
 
     selection = Selection(question.runs, question.where, begin=question.begin, end=question.end)
-    checked = _checked(origin, path, selection, marks, ())
+    checked = check_in(origin, path, selection, marks)
     _say_notes(checked)
     return [each for verdict in checked.verdicts for each in verdict.episodes]
-
-
-def _checked(
-    origin: Origin, path: Path | None, selection: Question, marks: Sequence[Mark], said: Sequence[AnyObjective]
-) -> Checked:
-    """Return the verdicts of the objectives of a file and of those `said`, by marks of files beside those of the origin."""
-    from ingest.core.objective import RunObjective
-    from ingest.objectives.check import check as verdicts_of
-    from ingest.objectives.check import finals_of, labels_of
-    from ingest.objectives.objectives import read_objectives
-    from ingest.query.compare import noted_in
-    from ingest.query.lags import answered
-    from ingest.query.plan import settled
-
-    records = origin.runs()
-    runs = labels_of(records)
-    of_file = read_objectives(path, {name for labels in runs.values() for name in labels}) if path else ()
-    objectives = [*of_file, *said]
-    globs = tuple(each.promise.baseline for each in objectives if isinstance(each, RunObjective)) if selection.runs else ()
-    selection = replace(settled(origin, replace(selection, runs=(*selection.runs, *globs))), runs=selection.runs)
-    names = [objective.name for objective in objectives]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError(f"two objectives are called {twice!r}: leave one out, or name it in a file")
-    noted = noted_in(origin, marks)
-    return verdicts_of(partial(answered, origin), runs, objectives, selection, path, finals_of(records), noted)
 
 
 def _say_notes(checked: Checked) -> None:

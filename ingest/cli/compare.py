@@ -4,36 +4,30 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.api.sides import SIDES, Sides, asks_of, labels_of, matching, named, side_by_side, sides_of
 from ingest.cli import by_run
 from ingest.cli.answers import PICTURES, settled_in, write_picture
 from ingest.cli.completion import run_names
 from ingest.cli.options import WANTED, Showing, command, marks_for, option, read_options
 from ingest.cli.output import say, verdict_stands, write_page
 from ingest.cli.sources import marks_of, split_sources
-from ingest.core.errors import InputError, UsageError, choices, listed, plural
-from ingest.core.labels import RunLabels
+from ingest.core.errors import InputError, UsageError, choices, listed
 from ingest.core.units import figure, number
 from ingest.query.origin import store_at
-from ingest.read.placement import undated_part_of
 
 if TYPE_CHECKING:
-    from ingest.cli.by_run import Ask
+    from ingest.api.sides import Ask
     from ingest.core.breaths import StoredBreaths
-    from ingest.core.quantiles import Percentile
-    from ingest.query.compare import Pair, Sides
-    from ingest.query.question import Answer, Question
-    from ingest.query.sweeps import Paired
+    from ingest.query.compare import Pair
+    from ingest.query.question import Question
     from ingest.query.table import Table
-    from ingest.view.page.compare import Compared
     from ingest.view.page.finished import Panel
-
-SIDES = ("baseline", "run")
 
 
 class Options(by_run.EachRun):
@@ -86,50 +80,29 @@ def compare(options: Options) -> int:
     too little data.
     """
     from ingest.core.quantiles import parse_percentiles
-    from ingest.query.compare import COLUMNS, grouped, halvings, is_lag, labelled, labels_of, together
+    from ingest.query.compare import COLUMNS, halvings, is_lag
     from ingest.query.compare import compare as rows_of
-    from ingest.query.question import AUTO
-    from ingest.query.sweeps import PERMUTATION
 
     limit, percentiles = by_run.ratio_limit(options.fail_above), parse_percentiles(options.wanted)
     same_within = by_run.least_ratio(options.same_within, "--same-within")
     options = sides_named(options)
     output, form = options.output, by_run.beside_page(options)
     question = by_run.question_of(options, COLUMNS)
-    by = question.by
-    opens = output or form == "table"  # with a verdict that names operation and host
-    wanted = replace(question, by=labels_of(question.by)) if opens else question
-    with opened_sides(options, question) as (asks, labels):
-        pairs = None if options.at else pairs_among(asks, labels, options)
-        if pairs:
-            by = (PERMUTATION, *by)
-            sides = [[pair[1 + place] for pair in pairs.pairs] for place in range(2)]
-        elif options.at:
-            sides = [[name] for name in asks]
-        else:
-            known = {name: labels.get(name, {}) for name in asks}
-            sides = [chosen(known, getattr(options, side), f"--{side}", merge=options.merge_runs) for side in SIDES]
-            if both := set(sides[0]) & set(sides[1]):
-                raise UsageError(f"--baseline and --run both take {listed(sorted(both))}")
-
-        def answers(names: Sequence[str], asked: Question) -> tuple[Answer, ...]:
-            each = tuple(asks[name](asked.about([name])) for name in names)
-            if not pairs:
-                return each
-            return tuple(labelled(answer, PERMUTATION, what) for answer, (what, *_) in zip(each, pairs.pairs, strict=True))
-
-        baseline, run = (together(answers(names, wanted)) for names in sides)
-        windows = answers(sides[0], replace(wanted, step=AUTO)), answers(sides[1], replace(wanted, step=AUTO))
-        pair = grouped(baseline, run, by, windows, unlike=options.unlike_kinds, same_within=same_within)
-        notes = (*(pair_notes(pairs) if pairs else ()), *by_run.undated_beside(list(asks), [*sides[0], *sides[1]]))
-        pair = replace(pair, notes=(*pair.notes, *notes))
+    opens = bool(output) or form == "table"  # with a verdict that names operation and host
+    with opened_sides(options, question) as (asks, sides):
+        both = side_by_side(asks, sides, question, unlike=options.unlike_kinds, same_within=same_within, opens=opens)
+    pair, windows = both.pair, both.windows
     table = rows_of(pair, halvings(pair) if options.shifts else percentiles)
     status, sentences = _judged(table, limit)
-    content = compared(pair, (baseline, run), windows, percentiles, unlike=options.unlike_kinds) if opens else None
+    content = None
+    if opens:
+        from ingest.view.page.compare import compared
+
+        content = compared(pair, both.answers, windows, percentiles, unlike=options.unlike_kinds)
     if output and content:
         from ingest.view.page.compare import compare_page
 
-        more = _breath_panels(options, sides, question) if is_lag(baseline, run) and not options.at else []
+        more = _breath_panels(options, sides.names, question) if is_lag(*both.answers) and not options.at else []
         calm = [f"No ratio is certain to be above {number(limit)} times the baseline."] if limit < math.inf else []
         write_page(compare_page(content, pair, sentences or calm, bad=bool(status), more=more), output)
     if form:
@@ -151,13 +124,13 @@ def sides_named(options: Options) -> Options:
         return options.but(sources=tuple(stores), baseline=words[0], run=words[1])
     from ingest.query.question import literal
 
-    names = [literal(name) for _, name in by_run.named([Path(word) for word in words])]
+    names = [literal(name) for _, name in named([Path(word) for word in words])]
     return options.but(baseline=names[0], run=names[1])
 
 
 @contextmanager
-def opened_sides(options: Options, question: Question) -> Iterator[tuple[Mapping[str, Ask], RunLabels]]:
-    """Give what answers about each run, and the runs' labels; with --at about both sides of a run, the baseline first.
+def opened_sides(options: Options, question: Question) -> Iterator[tuple[Mapping[str, Ask], Sides]]:
+    """Give what answers about each run, and the runs that are compared; with --at about both sides of a run, the baseline first.
 
     UsageError where the words of the call do not go together, InputError where the run or the mark is not there.
     """
@@ -166,63 +139,32 @@ def opened_sides(options: Options, question: Question) -> Iterator[tuple[Mapping
             raise UsageError("compare takes two runs, as in compare A B, or --baseline GLOB --run GLOB; or one run and --at MARK")
         if options.marks:
             raise UsageError("--marks are for --at MARK, which compares a run with itself")
-        with by_run.opened_runs(options) as runs:
-            yield runs
+        with by_run.opened_origins(options) as origins:
+            asks, labels = asks_of(origins), labels_of(origins)
+            first, second = (_matching(asks, f"--{side}", str(getattr(options, side))) for side in SIDES)
+            called = f"--baseline {options.baseline}", f"--run {options.run}"
+            yield asks, sides_of((first, second), labels, called, merge=options.merge_runs)
         return
     if options.baseline is not None or options.merge_runs:
         raise UsageError("--at compares a run with itself: leave out --baseline and --merge-runs")
-    from ingest.query.compare import sides_of
+    from ingest.query.compare import sides_of as phases_of
 
     given = marks_of(options.marks)
     with by_run.opened_origins(options) as origins:
         glob = options.run or "*"
-        names = by_run.matching(origins, glob)
-        if not names:
-            raise InputError(f"--run {glob} matches no run: {choices(glob, sorted(origins))}")
+        names = _matching(origins, "--run", glob)
         if len(names) > 1:
             raise UsageError(f"--at takes one run, here are {len(names)} ({listed(sorted(names))}): name it with --run")
         origin = origins[names[0]]
-        sides = sides_of(origin, names[0], options.at, settled_in(origin, question.about(names)), given)
-        yield {side.name: side.ask(origin.answer) for side in sides}, {side.name: {} for side in sides}
+        before, after = phases_of(origin, names[0], options.at, settled_in(origin, question.about(names)), given)
+        yield {side.name: side.ask(origin.answer) for side in (before, after)}, Sides(([before.name], [after.name]))
 
 
-def chosen(labels: RunLabels, glob: str, option: str, *, merge: bool) -> list[str]:
-    """Return the run that a glob names, or three and more that are the same thing; all with `merge`, otherwise an error."""
-    from ingest.query.batch_means import LEAST_RUNS
-    from ingest.query.sweeps import permutations
-
-    matching = by_run.matching(labels, glob)
-    if not matching:
-        raise InputError(f"{option} {glob} matches no run: {choices(glob, sorted(labels))}")
-    dated = [name for name in matching if undated_part_of(name) not in matching]  # what is undated of a run is not added to it
-    if len(matching) > 1 and not merge:
-        many = f"{option} {glob} matches {len(matching)} runs ({listed(sorted(matching))})"
-        if permutations(dated, labels):
-            raise UsageError(f"{many} that are unlike: name one, or add --merge-runs")
-        if len(dated) < LEAST_RUNS:
-            raise UsageError(f"{many}: name one, {LEAST_RUNS} or more for the spread between them, or add --merge-runs")
-    return sorted(dated if len(matching) > 1 else matching)
-
-
-def pairs_among(asks: Mapping[str, Ask], labels: RunLabels, options: Options) -> Paired | None:
-    """Return the pairs of runs where a side names several and they can be paired; None where a side is to be one run."""
-    from ingest.query.sweeps import paired_runs
-
-    matching = [by_run.matching(asks, str(getattr(options, side))) for side in SIDES]
-    dated = [[name for name in side if undated_part_of(name) not in side] for side in matching]
-    if options.merge_runs or not all(dated) or all(len(side) == 1 for side in matching):
-        return None
-    return paired_runs(sorted(dated[0]), sorted(dated[1]), labels)
-
-
-def pair_notes(paired: Paired) -> tuple[str, ...]:
-    """Return the sentences about runs that are compared pair by pair, and about those that have none like them."""
-    many = f"{len(paired.pairs)} {plural(len(paired.pairs), 'pair')}"
-    alone = ((side, runs) for side, runs in zip(SIDES, paired.alone, strict=True) if runs)
-    return (
-        f"{many} of runs that are alike, compared one by one; --merge-runs adds each side up",
-        *(f"not compared, since the other side has no run like it: {listed(runs)} ({side})" for side, runs in alone),
-    )
+def _matching(names: Iterable[str], option: str, glob: str) -> list[str]:
+    """Return the runs that an option names; InputError where there is none."""
+    if found := matching(names, glob):
+        return found
+    raise InputError(f"{option} {glob} matches no run: {choices(glob, sorted(names))}")
 
 
 def _write(pair: Pair, table: Table, said: Sequence[str], showing: Showing) -> None:
@@ -234,6 +176,8 @@ def _write(pair: Pair, table: Table, said: Sequence[str], showing: Showing) -> N
         return
     if form in PICTURES:
         noted = replace(pair.run, warnings=tuple(comparison.notes(pair, table)))
+        from ingest.view.page.compare import over_time
+
         write_picture(comparison.comparison_picture(pair, over_time(pair)), noted, showing)
         return
     for line in (*filter(None, [comparison.largest_excess(pair)]), *comparison.notes(pair, table)):
@@ -258,36 +202,6 @@ def _judged(table: Table, limit: float) -> tuple[int, list[str]]:
     return 0, [] if known else ["cannot tell: no ratio here has a lower bound, so nothing was judged"]
 
 
-def compared(
-    pair: Pair, answers: tuple[Answer, Answer], windows: Sides, percentiles: Sequence[Percentile], *, unlike: bool
-) -> Compared:
-    """Return what the page of a comparison is made of: `pair` was asked for, `answers` and `windows` are by all of its labels."""
-    from ingest.query.compare import APART, grouped, groupings, is_lag
-    from ingest.view.page.compare import Compared
-
-    baseline, run = answers
-
-    def by(labels: Sequence[str]) -> Pair:
-        return grouped(baseline, run, labels, windows, unlike=unlike, same_within=pair.same_within)
-
-    whole = None if is_lag(baseline, run) else by([name for name in pair.by if name in APART])
-    movers = [by(labels) for labels in groupings(baseline, run, pair.by)]
-    return Compared(whole, movers, over_time(pair), percentiles)
-
-
-def over_time(pair: Pair) -> Pair | None:
-    """Return both runs over time in windows of one width; None for several runs or kinds a side, as no map is common to them."""
-    from ingest.query.compare import Pair, kinds_of
-    from ingest.query.windows import regrouped, widened
-
-    if any(len(side) != 1 for side in pair.windows) or any(len(kinds_of(side)) > 1 for side in (pair.baseline, pair.run)):
-        return None
-    answers = [regrouped(side[0], ()) for side in pair.windows]
-    step = math.lcm(*(answer.step_ns for answer in answers))
-    first, second = (replace(answer, parts=tuple(widened(answer.parts, step)), step_ns=step) for answer in answers)
-    return Pair(first, second)
-
-
 def _breath_panels(options: Options, sides: Sequence[Sequence[str]], question: Question) -> list[Panel]:
     """Return the panel of Snabb's breaths of two sides (names of runs), for the page; none unless both have timelines."""
     from ingest.query.breaths import from_files, together
@@ -296,14 +210,14 @@ def _breath_panels(options: Options, sides: Sequence[Sequence[str]], question: Q
     from ingest.store.capabilities import breaths_from_store
     from ingest.view.page.compare import breath_panel
 
-    stores, paths = split_sources(options.sources)
+    store_url, paths = split_sources(options.sources)
 
     def kept(asked: Question) -> StoredBreaths:
-        if stores:
-            with open_store(stores[0]) as store:
+        if store_url:
+            with open_store(store_url) as store:
                 return breaths_from_store(store, asked)
         reading = read_options(options)
-        files = (Files([path], replace(reading, run=name), options.jobs) for path, name in by_run.named(paths))
+        files = (Files([path], replace(reading, run=name), options.jobs) for path, name in named(paths))
         return together([from_files(each, asked) for each in files])
 
     panel = breath_panel(*(together([kept(question.about([name])) for name in names]) for names in sides))

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ingest.cli.answers import PICTURES, answered, asked, in_columns, warn, write, write_picture
+from ingest.api.words import in_columns
+from ingest.cli.answers import PICTURES, answered, asked, warn, write, write_picture
 from ingest.cli.options import EVERY, TICKS, UNIT, Asking, Showing, command, formats, option
 from ingest.core.errors import UsageError
 from ingest.core.units import UNITS_NS

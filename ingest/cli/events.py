@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ingest.cli.options import END, TIME_BASE, Showing, argument, command, formats, frequency, option, time_zero
+from ingest.api.words import frequency, time_zero
+from ingest.cli.options import END, TIME_BASE, Showing, argument, command, formats, option
 from ingest.cli.output import say
 from ingest.core.errors import UsageError
 from ingest.core.units import parse_instant

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.cli.answers import NO_CLOCK, asked, drawn_marks, in_range, print_rows, stamp_of, warn
-from ingest.cli.options import FORCE, MARKS, STEP, TIME_BASE, Asking, Showing, command, formats, option, parse_step
+from ingest.api.words import in_range
+from ingest.cli.answers import NO_CLOCK, asked, drawn_marks, print_rows, stamp_of, warn
+from ingest.cli.options import FORCE, MARKS, STEP, TIME_BASE, Asking, Showing, command, formats, option
 from ingest.cli.output import say
 from ingest.cli.sources import as_typed, marks_of, opened
 from ingest.core.errors import UsageError
@@ -73,10 +74,7 @@ def _tell(options: Options) -> None:
     from ingest.query.question import ABSOLUTE, is_absolute
     from ingest.query.story.story import stories
 
-    step = parse_step(options.step)
-    if step == "all":
-        raise UsageError("findings need windows: leave out --step all")
-    question = asked(options, step, force=options.force)
+    question = asked(options, options.step, force=options.force)
     with opened(options) as origin:
         told = stories(origin, question, as_typed(options))
     if all(story.relative for story in told):

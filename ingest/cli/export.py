@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ingest import __version__
 from ingest.cli.answers import answered, asked, settled_in, warn
-from ingest.cli.options import TICKS, UNIT, Asking, Showing, command, formats, option, parse_step
+from ingest.cli.options import TICKS, UNIT, Asking, Showing, command, formats, option
 from ingest.cli.output import say
 from ingest.cli.sources import chosen, opened, split_sources
 from ingest.core.errors import InputError, UsageError
@@ -34,7 +34,7 @@ class Options(Asking, Showing):
     step: str | None = option("--step", metavar="S|all", help="Width of an interval (hlog, otlp) [default: the stored step].")
     unit: str = UNIT
     ticks: int = TICKS
-    format: str = formats("csv", "hlog", "hgrm", "otlp", "documents")
+    format: str = formats("csv", "parquet", "hlog", "hgrm", "otlp", "documents")
 
 
 @command(Options)
@@ -54,11 +54,12 @@ def export(options: Options) -> None:
     (ns), count.
     hlog: one line per window and tag, merged over all logs; --by op,kind,tag by default.
     hgrm: the percentile distribution of each --by group over the whole range, in --unit (ns).
+    parquet: the same rows as a file for pandas, polars, duckdb and others, into -o FILE.
     otlp: OpenTelemetry's exponential histograms as JSON lines, one point per window and series; --by and --step add up. Each
     metric states its error. Buckets that a tool listed (Ceph, Prometheus) stay as they are, as explicit histograms.
     documents: complete runs of a store, as bulk requests that load them into Elasticsearch (after setup, period month).
     """
-    others = {"documents": _export_documents, "hlog": _export_hlog, "otlp": _export_otlp}
+    others = {"documents": _export_documents, "hlog": _export_hlog, "otlp": _export_otlp, "parquet": _export_parquet}
     if options.format in others:
         others[options.format](options)
         return
@@ -71,20 +72,34 @@ def export(options: Options) -> None:
         sys.stdout.writelines(texts(answer, UNITS_NS[options.unit], options.ticks))
         return
 
-    question = asked(options.but(by=",".join(LABELS)), "auto")
-    parts = (_csv_rows(windows, clocks) for windows, clocks in _exported(options, question))
+    parts = (_csv_rows(windows, clocks) for windows, clocks in _exported(options, _every_series(options)))
     first = next(parts, ())  # a heading alone would look like a store that is empty
     sys.stdout.write(",".join(("start", "end", *LABELS, "lower", "upper", "count")) + "\n")
     for rows in chain([first], parts):
         sys.stdout.writelines(rows)
 
 
+def _export_parquet(options: Options) -> None:
+    """Write a file of Parquet."""
+    from ingest.view.arrow import write_parquet
+
+    if not sys.stdout.seekable():
+        raise UsageError("parquet goes into a file: -o x.parquet")
+    with opened(options) as origin:
+        write_parquet(origin, settled_in(origin, _every_series(options)), sys.stdout.buffer)
+
+
+def _every_series(options: Options) -> Question:
+    """Return the question for the windows of each series."""
+    return asked(options.but(by=",".join(LABELS)))
+
+
 def _export_documents(options: Options) -> None:
     """Print runs of a store as bulk requests."""
     if options.begin or options.end or options.where or options.by or options.step:
         raise UsageError("documents are those of whole runs, as --run chooses them: csv, hlog and otlp take a part")
-    stores, _ = split_sources(options.sources)
-    if not stores:
+    url, _ = split_sources(options.sources)
+    if not url:
         raise UsageError("documents are exported from a store: load the files first")
     from ingest.store import open_store
     from ingest.store.elastic.client import DEFAULT_PREFIX
@@ -93,7 +108,7 @@ def _export_documents(options: Options) -> None:
     from ingest.store.records import UNKNOWN_ZERO
 
     names = Names(os.environ.get("TAILBOARD_INDEX_PREFIX", DEFAULT_PREFIX))
-    with open_store(stores[0]) as store:
+    with open_store(url) as store:
         records = chosen(store, options.runs)
         undated = [record for record in records if record.zero == UNKNOWN_ZERO]
         if len(undated) < len(records):
@@ -140,12 +155,11 @@ def _csv_rows(windows: Intervals[Group], clocks: Mapping[str, Stamp]) -> Iterato
             yield f"{front},{lower[entry]},{upper[entry]},{counts[entry]}\n"
 
 
-def _step(options: Options) -> int | str:
-    """Return the width that --step says, 0 for the stored one."""
-    step = parse_step(options.step) if options.step else 0
-    if step == "auto":
+def _step(options: Options) -> str:
+    """Return the width that --step says, empty for the stored one."""
+    if options.step == "auto":
         raise UsageError("--step of an export is a width such as 10s, or all")
-    return step
+    return options.step or ""
 
 
 def _export_hlog(options: Options) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ingest.api.words import globs, in_columns, one_axis
 from ingest.cli import options as shared
-from ingest.cli.answers import PICTURES, answered, asked, clock_of, in_columns, one_axis, stamp_of, write, write_picture
+from ingest.cli.answers import PICTURES, answered, asked, clock_of, stamp_of, write, write_picture
 from ingest.cli.output import say
 from ingest.core.errors import UsageError
 from ingest.core.units import parse_duration, split_range
@@ -113,12 +114,12 @@ def _answers(options: Options) -> tuple[Answer, Answer | None]:
     """Return the answer, and the part of it that is highlighted."""
     from ingest.query.heatmap import split, with_labels
 
-    question = in_columns(asked(options, shared.parse_step(options.step), force=options.force), options.format)
+    question = in_columns(asked(options, options.step, force=options.force), options.format)
     if options.columns:
         if question.step == "all":
             raise UsageError("--columns: with --step all there is one window, of the whole range")
         question = replace(question, windows=max(question.windows, FINE_WINDOWS * options.columns))
-    chosen = shared.globs(options.highlight, "--highlight")
+    chosen = globs(options.highlight, "--highlight")
     if not chosen:
         return answered(options, question), None
     return split(answered(options, with_labels(question, chosen)), question, chosen)

@@ -8,19 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.cli.options import FORCE, MARKS, PATHS, Reading, command, option, pairs, parse_step, read_options
+from ingest.api import words
+from ingest.api.words import paths_of
+from ingest.cli.options import FORCE, MARKS, PATHS, Reading, command, option, reading_of
 from ingest.cli.output import Progress, say
-from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of, paths_of
-from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, listed, plural
-from ingest.core.labels import LAYER
+from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of
+from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, listed
 from ingest.query.origin import store_url
 
 if TYPE_CHECKING:
     from ingest.load.load import LoadAccount
     from ingest.load.plan import LoadOptions
     from ingest.store import Store
-
-SHOWN_FINDINGS = 20
 
 
 class Loading(Reading):
@@ -120,21 +119,13 @@ def load(options: Options) -> int:
 
 def load_options(options: Loading, what: str) -> LoadOptions:
     """Return how a call says to load; `what` is called so in errors."""
-    from ingest.load.plan import LoadOptions
-
-    if not options.run.strip() or any(mark in options.run for mark in "*?[\n"):
-        raise UsageError("--run takes a plain name, without * ? [")
-    step = parse_step(options.step) if options.step else None
-    if isinstance(step, str):
-        raise UsageError(f"--step of {what} is a width such as 1s")
-    labels = pairs(options.labels, "--label")
-    labels.pop(LAYER, None)  # of the files, not of the run
-    return LoadOptions(
-        read=read_options(options, options.run, loads=True),
-        step_ns=step,
+    return words.load_options(
+        options.run,
+        reading_of(options),
+        what,
+        step=options.step,
         force=options.force,
         attribution=options.attribution,
-        labels=labels,
         replace=options.replace,
         offsets=options.offsets,
         jobs=options.jobs,
@@ -159,6 +150,7 @@ def _loads(run: str, paths: Sequence[Path], *, each: bool) -> Iterator[tuple[str
 def _loaded(files: list[Path], chosen: LoadOptions, url: str, *, strict: bool) -> tuple[LoadAccount, TailboardError | None]:
     """Print and return the account of one load, and what is wrong with it all the same: refused documents or rows."""
     from ingest.load.load import load as load_all
+    from ingest.load.load import sentences_of
     from ingest.store import open_store
 
     began = time.monotonic()
@@ -166,7 +158,8 @@ def _loaded(files: list[Path], chosen: LoadOptions, url: str, *, strict: bool) -
         account = load_all(files, store, chosen, lambda done, total: bar(done, total, rate(store, began)))
         refused, sentence = store.refusals()
     account.seconds = time.monotonic() - began
-    print_account(account, url)
+    for line in sentences_of(account, url):
+        say(line)
     if refused:
         return account, StoreError(sentence)
     if strict and (account.rows.rejected or account.refused):
@@ -178,64 +171,3 @@ def rate(store: Store, began: float) -> str:
     """Return how many documents were sent so far and how fast, for the progress bar; nothing where none are sent."""
     sent = store.delivered().get("sent", 0)
     return f"loading: {sent:,} documents, {sent / max(time.monotonic() - began, 0.1):,.0f} a second" if sent else ""
-
-
-def _notes(account: LoadAccount) -> Iterator[str]:
-    """Yield the notes on logs, each once for all logs that it concerns, up to SHOWN_FINDINGS of them."""
-    from ingest.read.schedule import OMISSION, sentences
-
-    accounts = [source.context.account for source in account.sources]
-    schedules = sentences((of_source.path, digest) for of_source in accounts for digest in of_source.schedule)
-    said: dict[str, list[str]] = {}
-    for of_source in accounts:
-        for note in of_source.notes:
-            said.setdefault(note, []).append(of_source.path)
-    lines = [*sorted(schedules, key=lambda sentence: OMISSION not in sentence)]  # warnings first
-    for note, paths in said.items():
-        lines.append(f"{paths[0]}: {note}" if len(paths) == 1 else f"{len(paths)} logs, {min(paths)} the first: {note}")
-    yield from lines[:SHOWN_FINDINGS]
-    if (left := len(lines) - SHOWN_FINDINGS) > 0:
-        yield f"... and {left} more {plural(left, 'note')} (--json has them all)"
-
-
-def print_account(account: LoadAccount, url: str) -> None:
-    """Print the account of a load for people, to stderr."""
-    from ingest.read.totals import reconciled, skew
-
-    rows = account.rows
-    known = account.duplicate.total()
-    if known and not account.loaded and not account.refused:
-        sources = "the source" if known == 1 else f"all {known:,} sources"
-        say(f"nothing new: 0 documents, {sources} of {', '.join(account.runs)} {plural(known, 'is', 'are')} in {url} already")
-        return
-    passed = f", {rows.rows_skipped} skipped" if rows.rows_skipped else ""
-    done = {"source": account.loaded, "row": rows.rows, "sample": rows.samples, "document": account.documents}
-    sources, taken, samples, documents = (f"{number} {plural(number, noun)}" for noun, number in done.items())
-    of_rows = f"{rows.accepted} accepted, {rows.rows_repaired} repaired, {rows.rows_rejected} rejected{passed}"
-    runs = f"{plural(len(account.runs), 'run')} {', '.join(account.runs)}"
-    say(f"{sources}, {taken} ({of_rows}), {samples}, {documents} into {url} in {account.seconds:.1f} s; {runs}")
-    for beside, number, what in (
-        ("offsets", account.offset_documents, "for tailboard show offsets (--no-offsets leaves them out)"),
-        ("breaths", account.breath_documents, "for the report and Kibana"),
-    ):
-        if number:
-            say(f"{number} {plural(number, 'document')} of {beside} beside them, {what}")
-    if account.delivered:
-        kinds = (f"{count} {name}" for name, count in account.delivered.items() if count)
-        say(f"documents with those of rollups: {', '.join(kinds)}")
-    for name, counter in (("skipped", account.skipped), ("shadowed", account.shadowed), ("duplicate", account.duplicate)):
-        for reason, count in sorted(counter.items()):
-            say(f"{count} {plural(count, 'file')} {name}: {reason}")
-    by_reason: dict[str, list[str]] = {}
-    for path, reason in account.refused.items():
-        by_reason.setdefault(reason, []).append(path)
-    refusals = [f"refused {listed(paths)}: {reason}" for reason, paths in by_reason.items()]
-    for text in dict.fromkeys((*refusals, *account.caveats, *map(str, rows.caveats), *_notes(account))):
-        say(text)
-    for finding in rows.findings[:SHOWN_FINDINGS]:
-        say(str(finding))
-    left = sum(rows.repaired.values()) + sum(rows.rejected.values()) - min(len(rows.findings), SHOWN_FINDINGS)
-    if left > 0:
-        say(f"... and {left} more repairs and rejects (--json counts them by reason)")
-    for text in (*reconciled(account.sources), *skew(account.sources)):
-        say(text)

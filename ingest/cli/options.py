@@ -13,7 +13,6 @@ command. In which order --help shows options is said in `help.py`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
@@ -23,21 +22,15 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 
 import click
 
+from ingest.api import words as of_call
 from ingest.cli.completion import file_names, label_names, label_values, run_names
 from ingest.cli.help import INSTEAD, Choice, Command, place_of
-from ingest.core.errors import UsageError, as_text, choices
-from ingest.core.labels import ALTERNATIVE, LAYER
-from ingest.core.units import MOST_NS, UNITS_NS, parse_duration, parse_instant
+from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from ingest.read.described.description import Description, HistogramDescription
     from ingest.read.sources import ReadOptions
 
 Said = TypeVar("Said", bound="CallOptions")
-
-VERSION = r"^(fio-)?\d{1,3}\.\d{1,4}(\.\d{1,4})?(-.*)?$"
-FREQUENCY = r"(?i)^(\d{1,12}(?:\.\d{1,9})?(?:e\d{1,2})?) ?(?:([kMG]?)Hz)?$"
-HERTZ, FASTEST_HZ = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}, 9 * 10**9
 
 
 class Declared:
@@ -170,9 +163,9 @@ def printed_as(given: dict[str, Any], form: str, *, array: bool, pages: bool) ->
         target, given["output"] = output, None
     shape: AbstractContextManager[None] = nullcontext()
     if given[form] == "markdown":
-        from ingest.view.terminal.tables import in_markdown
+        from ingest.view.terminal.tables import MarkdownConsole, written_on
 
-        given[form], shape = "table", in_markdown()
+        given[form], shape = "table", written_on(MarkdownConsole())
     elif given[form] == "json" and array:
         given[form], shape = "ndjson", as_array()
     with written_to(target or "-"), shape:
@@ -336,7 +329,7 @@ class Asking(Reading):
     end: str | None = END
     failures: str = option(
         "--failures",
-        choices=["slowest", "apart", "ignore"],
+        choices=[*of_call.FAILURES],
         help="Rank failed operations above all others, show them apart (--by outcome), or leave them out.",
     )
     merge_runs: bool = option("--merge-runs", help="Merge the selected runs; without it each run is a group of its own.")
@@ -352,113 +345,14 @@ class Showing(CallOptions):
     every: bool = False
 
 
-def parse_step(text: str) -> int | str:
-    """Return the step: ns, or the words auto and all."""
-    return text if text in ("auto", "all") else parse_duration(text)
-
-
-def share(text: str) -> float:
-    """Return the share that a text such as 10% or 0.1 says; NaN, which is in no range, where it says none."""
-    try:
-        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        return float("nan")
-
-
-def pairs(texts: tuple[str, ...], name_of_option: str) -> dict[str, str]:
-    """Return the pairs of repeated K=V options; UsageError if one has no `=`, or a name has two values."""
-    values: dict[str, str] = {}
-    for text in map(as_text, texts):
-        name, mark, value = text.partition("=")
-        if not mark or not name:
-            raise UsageError(f"{name_of_option} takes NAME=VALUE, not {text!r}")
-        if values.setdefault(name, value) != value:
-            raise UsageError(f"{name_of_option} says two things of {name}, {values[name]} and {value}: leave one out")
-    return values
-
-
-def globs(texts: tuple[str, ...], name_of_option: str) -> dict[str, str]:
-    """Return the globs of repeated K=GLOB options: those of one label are alternatives. UsageError if one has no `=`."""
-    found: dict[str, list[str]] = {}
-    for text in dict.fromkeys(texts):
-        if text and "=" not in text:
-            raise UsageError(f"{name_of_option} takes LABEL=VALUE, as in {name_of_option} host={text}")
-        for name, glob in pairs((text,), name_of_option).items():
-            found.setdefault(name, []).append(glob)
-    return {name: ALTERNATIVE.join(several) for name, several in found.items()}
-
-
 def read_options(reading: Reading, run: str = "", *, loads: bool = False) -> ReadOptions:
     """Return how files are read, as the options of a call say; UsageError for what cannot be.
 
     `loads`: labels of the call may be those of the run, which are not for reading.
     """
-    from ingest.read.placement import layer_named
-    from ingest.read.sources import RATE_TEXT, ReadOptions
-
-    input_format, description = _format(str(reading.input_format)) if reading.input_format else ("", None)
-    if reading.fio_version and not re.match(VERSION, reading.fio_version):
-        raise UsageError(f"--fio-version takes what fio --version says, such as 3.33, not {reading.fio_version!r}")
-    if reading.rate and not re.fullmatch(RATE_TEXT, reading.rate):
-        raise UsageError(f"--rate takes requests a second, such as 1000, not {reading.rate!r}")
-    offsets = {}
-    for name, text in pairs(reading.host_offset, "--host-offset").items():
-        try:
-            offsets[name] = round(float(text) * UNITS_NS["ms"])
-        except (ValueError, OverflowError):
-            offsets[name] = MOST_NS
-        if abs(offsets[name]) >= MOST_NS:
-            raise UsageError(f"--host-offset takes HOST=MS, not {name}={text}")
-    labels = pairs(reading.labels, "--label")
-    if not loads and (others := sorted(labels.keys() - {LAYER})):
-        raise UsageError(f"--label of files that are not loaded takes layer=..., not {others[0]}: a load keeps labels of runs")
-    return ReadOptions(
-        run=as_text(run),
-        input_format=input_format,
-        host=as_text(reading.host or ""),
-        host_alias=pairs(reading.host_alias, "--host-alias"),
-        host_offset_ns=offsets,
-        t0=time_zero(reading.t0),
-        recorded_unit_ns=(UNITS_NS.get(unit) or parse_duration(unit)) if (unit := reading.recorded_unit) else None,
-        expected_interval_ns=parse_duration(reading.expected_interval) if reading.expected_interval else 0,
-        rate=reading.rate or "",
-        intended_column=reading.intended_start_column or "",
-        digits=reading.digits or 0,
-        prefer=reading.prefer,
-        keep_idle=reading.keep_idle,
-        fio_version=tuple(int(part) for part in re.findall(r"\d+", reading.fio_version)[:3]) if reading.fio_version else None,
-        description=description,
-        layer=layer_named(labels[LAYER]) if LAYER in labels else "",
-        tsc_hz=frequency(reading.tsc_hz),
-        failed=globs(reading.failed, "--failed"),
-    )
+    return of_call.read_options(run, loads=loads, **reading_of(reading))
 
 
-def _format(text: str) -> tuple[str, Description | HistogramDescription | None]:
-    """Return the format that --input-format names, or what describes one; UsageError where it is neither."""
-    from ingest.read.described.description import description_of, is_described, presets
-    from ingest.read.formats import names
-
-    if is_described(text):
-        return "", description_of(text)
-    if text not in names():
-        known = [*names(), *presets()]
-        choice = f"{choices(text, known, most=len(known))}, or a file that describes one (events.yml)"
-        raise UsageError(f"no input format {text!r}: {choice}")
-    return text, None
-
-
-def time_zero(text: str | None) -> Any:
-    """Return what --t0 says, for `ReadOptions`: ns, the word mtime, or None."""
-    return text if text in (None, "mtime") else parse_instant(str(text), early=True).ns
-
-
-def frequency(text: str | None) -> int:
-    """Return a frequency in Hz, 0 without one; UsageError unless it is one of a counter that runs at 1 MHz to 9 GHz."""
-    if not text:
-        return 0
-    match = re.match(FREQUENCY, text)
-    hz = round(float(match[1]) * HERTZ[(match[2] or "").lower()]) if match else 0
-    if not HERTZ["m"] <= hz <= FASTEST_HZ:
-        raise UsageError(f"--tsc-hz takes a frequency from 1 MHz to 9 GHz, such as 2.6e9 or 2600MHz, not {text!r}")
-    return hz
+def reading_of(reading: Reading) -> of_call.Reading:
+    """Return what the options of a call say of how files are read."""
+    return {name: getattr(reading, name) for name in of_call.Reading.__annotations__}  # type: ignore[return-value]

@@ -18,10 +18,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self
 
+from ingest.api.output import replacing, write_whole
 from ingest.core.errors import InputError, shown
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
 INPUT, OUTPUT, ERRORS = range(3)
 INTERRUPTED = 130  # the exit status after Ctrl-C
@@ -133,36 +134,6 @@ class Progress:
         if self._bar is not None:
             description = {"description": note} if note else {}
             self._bar.update(self._task, completed=done, total=total, **description)
-
-
-@contextmanager
-def replacing(output: str) -> Iterator[Path]:
-    """Give the file to write in place of one, which is it once that is whole; without, what was there before stays."""
-    import shutil
-    from pathlib import Path  # --help does without both
-
-    path = Path(os.path.realpath(output))  # a circle of links is an error of writing
-    # Not so a pipe, or a file in a folder that takes no other.
-    itself = (path.exists() and not path.is_file()) or not os.access(path.parent, os.W_OK)
-    unfinished = path if itself else path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        yield unfinished
-        if not itself:
-            if path.exists():
-                shutil.copymode(path, unfinished)
-            unfinished.replace(path)
-    finally:
-        if not itself:
-            unfinished.unlink(missing_ok=True)
-
-
-def write_whole(output: str, text: str | bytes) -> None:
-    """Write a file whole, or leave what was there before. InputError where it cannot be written."""
-    try:
-        with replacing(output) as unfinished:
-            unfinished.write_bytes(text.encode() if isinstance(text, str) else text)
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", output) from None
 
 
 @contextmanager

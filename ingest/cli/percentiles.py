@@ -6,20 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.api.words import in_columns, in_range, one_axis, share
 from ingest.cli import options as shared
-from ingest.cli.answers import (
-    PICTURES,
-    answered,
-    asked,
-    clock_of,
-    drawn_marks,
-    in_columns,
-    in_range,
-    one_axis,
-    stamp_of,
-    write,
-    write_picture,
-)
+from ingest.cli.answers import PICTURES, answered, asked, clock_of, drawn_marks, stamp_of, write, write_picture
 from ingest.cli.sources import marks_of, opened
 from ingest.core.errors import UsageError
 from ingest.core.units import parse_duration
@@ -99,10 +88,10 @@ def percentiles(options: Options) -> None:
     below = [parse_duration(part) for part in options.below.split(",") if part.strip()]
     if len(below) > MOST_BELOW:
         raise UsageError(f"--below takes at most {MOST_BELOW} latencies")
-    accuracy = shared.share(options.accuracy) if options.accuracy else 0.0
+    accuracy = share(options.accuracy) if options.accuracy else 0.0
     if options.accuracy and not 0 < accuracy < 1:
         raise UsageError(f"--accuracy takes a percentage such as 10%, not {options.accuracy!r}")
-    question = in_columns(asked(options, shared.parse_step(options.step), force=options.force), options.format)
+    question = in_columns(asked(options, options.step, force=options.force), options.format)
     if options.format == "table" and not options.every and not accuracy:
         question = replace(question, windows=TABLE_WINDOWS)  # that fit on a screen
     if accuracy and options.bounds:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from ingest.cli.answers import asked
-from ingest.cli.options import FORCE, MARKS, STEP, Asking, command, option, parse_step
+from ingest.cli.options import FORCE, MARKS, STEP, Asking, command, option
 from ingest.cli.output import write_page
 from ingest.cli.sources import as_typed, marks_of, opened
-from ingest.core.errors import UsageError
-from ingest.core.objective import ANY_LATENCY
-from ingest.core.units import parse_duration
 
 
 class Options(Asking):
@@ -47,42 +44,16 @@ def report(options: Options) -> None:
     latency heat map, offsets within the second of single operations, rates, the distribution and facts about the run; for
     several runs also the load curve. Filters and zoom work in the page itself.
     """
-    from ingest.query.means import MeansAloneError
-    from ingest.view.page.report import means_from, parts_from, run_names
-    from ingest.view.page.template import page_of
+    from ingest.view.page.report import report_of
 
-    question = asked(options, parse_step(options.step), force=options.force)
-    objective = None
-    if options.sla and "<" in options.sla:
-        from ingest.query.capacity import parse_sla
-
-        objective = parse_sla(options.sla)
-        if objective.limit_ns == ANY_LATENCY:
-            raise UsageError(f"--sla {options.sla}: a line is drawn at a latency, as of 'p99<5ms'")
-    sla = objective.limit_ns if objective else parse_duration(options.sla) if options.sla else 0
-    marks = marks_of(options.marks)
+    question, marks = asked(options, options.step, force=options.force), marks_of(options.marks)
     with opened(options) as origin:
         episodes = None
         if options.objectives:
             from ingest.cli.check import violations
 
             episodes = violations(origin, options.objectives, question, marks)
-        names = run_names(origin)
-        try:
-            parts = parts_from(
-                origin,
-                names,
-                question,
-                estimates=True,
-                sla_ns=sla,
-                objective=objective,
-                full=options.full,
-                offsets=True,
-                episodes=episodes,
-                given=marks,
-                named=as_typed(options),
-            )
-            html = page_of(parts)
-        except MeansAloneError:
-            html = means_from(origin, names, question)
+        html = report_of(
+            origin, question, sla=options.sla or "", full=options.full, episodes=episodes, marks=marks, named=as_typed(options)
+        )
     write_page(html, options.output)

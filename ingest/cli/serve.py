@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ingest.cli.answers import asked
-from ingest.cli.options import MARKS, Asking, command, option, parse_step, read_options
+from ingest.cli.options import MARKS, Asking, command, option, read_options
 from ingest.cli.output import INTERRUPTED, say
 from ingest.cli.sources import marks_of, split_sources
 from ingest.core.errors import InputError, UsageError
@@ -72,13 +72,13 @@ def serve(options: Options) -> int:
     refresh = parse_duration(options.refresh)
     if not SHORTEST_NS <= refresh <= LONGEST_NS:
         raise UsageError(f"--refresh takes 500ms to 1h, not {options.refresh}")
-    stores, paths = split_sources(options.sources)
+    store, paths = split_sources(options.sources)
     marks = tuple(marks_of(options.marks))
     runtime()  # says what is missing
     if options.host and (options.host == "localhost" or options.host.replace(".", "").isdecimal()):
         raise UsageError(f"--host names the host of the logs; the address to listen on is --listen {options.host}")
-    host, question = options.address, asked(options, parse_step(options.step))
-    with freed_memory_given_back(), _store_of(stores, paths, options, question) as url:
+    host, question = options.address, asked(options, options.step)
+    with freed_memory_given_back(), _store_of(store, paths, options, question) as url:
         subject = Subject(url, question, refresh, parse_duration(options.sla) if options.sla else 0, marks)
         server = listening(application(subject, names_of(host), anywhere=not is_local(host)), host, options.port)
         shown = f"[{host}]" if ":" in host else host
@@ -90,14 +90,14 @@ def serve(options: Options) -> int:
 
 
 @contextmanager
-def _store_of(stores: Sequence[str], paths: Sequence[Path], options: Options, question: Question) -> Iterator[str]:
+def _store_of(store: str, paths: Sequence[Path], options: Options, question: Question) -> Iterator[str]:
     """Give the store to show: the named one, or a new one that is filled from logs."""
     from ingest.store import open_store
 
-    if stores:
-        with open_store(stores[0]):
+    if store:
+        with open_store(store):
             pass  # StoreError where there is none now is reported at the start, what fails later is shown in the page
-        yield stores[0]
+        yield store
         return
     from ingest.core.grid import SECOND, STEPS
     from ingest.live.serve.server import as_store

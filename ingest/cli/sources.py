@@ -6,15 +6,17 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.api import words
+from ingest.api.words import answering
 from ingest.cli.options import Asking, read_options
 from ingest.cli.output import Progress, say
 from ingest.core.errors import InputError, UsageError, choices
 from ingest.core.labels import run_matches
-from ingest.query.origin import KNOWN_RUNS, Origin, is_store, store_at, store_url
+from ingest.query.origin import Origin, is_store, store_url
 
 if TYPE_CHECKING:
     from ingest.core.marks import Mark
@@ -25,49 +27,28 @@ LARGEST_INPUT, AT_ONCE = 16 << 30, 1 << 18  # bytes of standard input
 ELSEWHERE = "write it into a file and name that"
 
 
-def _is_number(word: str) -> bool:
-    """Return whether a word is a number that no file is called."""
-    return word.replace(".", "", 1).isdecimal() and not os.path.lexists(word)
+def split_sources(sources: Iterable[str]) -> tuple[str, list[Path]]:
+    """Return the URL of the store, empty without one, and the paths among the sources of a call; `-` is what is piped in."""
+    return words.split_sources([_standard_input() if source == "-" else source for source in sources])
 
 
-def paths_of(words: Iterable[str]) -> list[Path]:
-    """Return the files and folders that words name; of a pattern that no shell has replaced, those that it matches."""
-    paths: list[Path] = []
-    for word in words:
-        if any(mark in word for mark in "*?[") and not os.path.lexists(word):
-            from glob import glob
+@contextmanager
+def opened(asking: Asking) -> Iterator[Origin]:
+    """Give the files or the store that the sources of a call name."""
+    store, paths = split_sources(asking.sources)
+    if store:
+        with answering(store) as origin:
+            yield origin
+        return
+    from ingest.query.files import Files
 
-            matching = sorted(glob(word))  # noqa: PTH207  # patterns may be absolute
-            if not matching:
-                raise InputError("no file or folder matches", word)
-            paths += map(Path, matching)
-        else:
-            paths.append(Path(word))
-    return paths
+    with Progress("reading") as bar, answering(Files(paths, read_options(asking), asking.jobs, bar)) as origin:
+        yield origin
 
 
-def split_sources(sources: tuple[str, ...]) -> tuple[list[str], list[Path]]:
-    """Return the stores and the paths among the sources of a call; without any, the default store."""
-    stores, paths = [], []
-    for source in sources or (store_url(None),):
-        if url := store_at(source):
-            stores.append(url)
-        elif source == "-":
-            paths.append(_standard_input())
-        elif _is_number(source):
-            raise UsageError(f"{source}: no such file or folder; a list is one word, as in -p 50,{source}")
-        else:
-            paths += paths_of((source,))
-    if stores and paths:
-        raise UsageError("ask a store or files, not both at once")
-    if len(stores) > 1:
-        raise UsageError("ask one store at a time")
-    return stores, paths
-
-
-def check_files(words: Iterable[str], command: str, *, piped: bool = False) -> None:
+def check_files(named: Iterable[str], command: str, *, piped: bool = False) -> None:
     """Raise UsageError where a command of files is given a store; or standard input, unless that may be `piped` into it."""
-    for word in words:
+    for word in named:
         if is_store(word):
             shows = f"tailboard runs list --store {shlex.quote(word)} shows what it holds"
             raise UsageError(f"{word} is a store, and {command} takes files and folders; {shows}")
@@ -131,43 +112,6 @@ def _taken_away_by_signals(folder: Path) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, end)
-
-
-@contextmanager
-def opened(asking: Asking) -> Iterator[Origin]:
-    """Give the files or the store that the sources of a call name."""
-    stores, paths = split_sources(asking.sources)
-    if stores:
-        from ingest.store import open_store
-
-        with open_store(stores[0]) as store, knowing_runs(store), saying_why([store]):
-            yield store
-        return
-    from ingest.query.files import Files
-
-    with Progress("reading") as bar:
-        files = Files(paths, read_options(asking), asking.jobs, bar)
-        with saying_why([files]):
-            yield files
-
-
-def knowing_runs(store: Origin) -> AbstractContextManager[None]:
-    """Return the context of a command: what runs are is read once in it, where reading it costs requests."""
-    known = store.offers.get(KNOWN_RUNS)
-    return nullcontext() if known is None else known()
-
-
-@contextmanager
-def saying_why(origins: Iterable[Origin]) -> Iterator[None]:
-    """Where a question inside matches nothing, say which of its words has no data, and what there is instead."""
-    from ingest.query.question import NothingMatchesError
-
-    try:
-        yield
-    except NothingMatchesError as error:
-        from ingest.query.question import explained
-
-        raise explained(error, origins) from None
 
 
 def as_typed(asking: Asking) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ingest.api.sides import asks_of, labels_of, undated_beside
 from ingest.cli import by_run
 from ingest.cli.answers import PICTURES, write_picture
 from ingest.cli.completion import run_names
@@ -22,7 +23,7 @@ from ingest.query.origin import is_store
 from ingest.read.placement import undated_part_of
 
 if TYPE_CHECKING:
-    from ingest.cli.by_run import Ask
+    from ingest.api.sides import Ask
     from ingest.query.question import Answer, Question
     from ingest.query.table import Table
     from ingest.query.trend import Judgement, Night
@@ -96,7 +97,7 @@ def trend(options: Options) -> int:
     output, form = options.output, by_run.beside_page(options)
     question = by_run.question_of(options, (*COLUMNS, "start"))
     with by_run.opened_origins(options) as origins:
-        asks, of_runs = by_run.asks_of(origins), by_run.labels_of(origins)
+        asks, of_runs = asks_of(origins), labels_of(origins)
         names = by_run.chosen(asks, options.runs)
         nights, notes, found_in = _nights(asks, names, of_runs, question)
         asked_of = replace(nights[0].answer, runs=tuple(names))
@@ -147,7 +148,7 @@ def _nights(
         archive, what = places[name]
         windows.setdefault(archive, []).append(labelled(asks[name](over_time.about([name])), PERMUTATION, what))
     nights, notes = in_order(alike(by_archive(answers, places)), windows)
-    return nights, (_permutations_note(places), *by_run.undated_beside(names, dated), *notes), places
+    return nights, (_permutations_note(places), *undated_beside(names, dated), *notes), places
 
 
 def _labels_of(order: Sequence[str], labels: RunLabels, found_in: Places) -> dict[str, dict[str, str]]:

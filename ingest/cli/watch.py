@@ -10,10 +10,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.cli.load import Loading, load_options, print_account
-from ingest.cli.options import PERCENTILES, command, option, share
+from ingest.api.words import paths_of, share
+from ingest.cli.load import Loading, load_options
+from ingest.cli.options import PERCENTILES, command, option
 from ingest.cli.output import INTERRUPTED, say
-from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of, paths_of
+from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of
 from ingest.core.errors import DeliveryError, InputError, RefusedError, StoreError, UsageError, counted, plural
 from ingest.core.units import parse_duration
 from ingest.query.origin import store_url
@@ -278,7 +279,10 @@ class _Shown:
             read = f"{self._of('loaded', 'file')} whole, {self._of('rows', 'row')}, {self._of('samples', 'sample')}"
             say(f"{read}, {self._of('documents', 'document')} into {url} while watching {names}; nothing new at the end")
         else:
-            print_account(account, url)
+            from ingest.load.load import sentences_of
+
+            for line in sentences_of(account, url):
+                say(line)
 
     def _of(self, total: str, noun: str) -> str:
         """Return one of the totals with its noun."""

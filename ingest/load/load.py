@@ -13,7 +13,7 @@ import numpy as np
 from ingest.core.breaths import StoredBreaths
 from ingest.core.coverage import KINDS, POLLED, WIDTHS, Caveat
 from ingest.core.documents import Whole, check_storable
-from ingest.core.errors import CapacityError, InputError, StoreError, TailboardError, as_text
+from ingest.core.errors import CapacityError, InputError, StoreError, TailboardError, as_text, listed, plural
 from ingest.core.events import Events
 from ingest.core.grid import WEIGHT_BITS, cut_down, window_parts
 from ingest.core.grid import in_flight as shared
@@ -428,3 +428,70 @@ def stored_parts(rows: Intervals[Series], source: Source, run: RunRecord) -> lis
     own = own_step(source)
     finest = run.step_ns if STEP_TOLD in run.parameters else min(own or run.step_ns, run.step_ns)
     return window_parts(cut_down(rows, own, finest), run.step_ns, finest)
+
+
+# What a load did, for people.
+
+
+SHOWN_FINDINGS = 20
+
+
+def _notes(account: LoadAccount) -> Iterator[str]:
+    """Yield the notes on logs, each once for all logs that it concerns, up to SHOWN_FINDINGS of them."""
+    from ingest.read.schedule import OMISSION, sentences
+
+    accounts = [source.context.account for source in account.sources]
+    schedules = sentences((of_source.path, digest) for of_source in accounts for digest in of_source.schedule)
+    said: dict[str, list[str]] = {}
+    for of_source in accounts:
+        for note in of_source.notes:
+            said.setdefault(note, []).append(of_source.path)
+    lines = [*sorted(schedules, key=lambda sentence: OMISSION not in sentence)]  # warnings first
+    for note, paths in said.items():
+        lines.append(f"{paths[0]}: {note}" if len(paths) == 1 else f"{len(paths)} logs, {min(paths)} the first: {note}")
+    yield from lines[:SHOWN_FINDINGS]
+    if (left := len(lines) - SHOWN_FINDINGS) > 0:
+        yield f"... and {left} more {plural(left, 'note')} (--json has them all)"
+
+
+def sentences_of(account: LoadAccount, url: str) -> Iterator[str]:
+    """Yield the account of a load into a store for people, line by line."""
+    from ingest.read.totals import reconciled, skew
+
+    rows = account.rows
+    known = account.duplicate.total()
+    if known and not account.loaded and not account.refused:
+        sources = "the source" if known == 1 else f"all {known:,} sources"
+        yield f"nothing new: 0 documents, {sources} of {', '.join(account.runs)} {plural(known, 'is', 'are')} in {url} already"
+        return
+    passed = f", {rows.rows_skipped} skipped" if rows.rows_skipped else ""
+    done = {"source": account.loaded, "row": rows.rows, "sample": rows.samples, "document": account.documents}
+    sources, taken, samples, documents = (f"{number} {plural(number, noun)}" for noun, number in done.items())
+    of_rows = f"{rows.accepted} accepted, {rows.rows_repaired} repaired, {rows.rows_rejected} rejected{passed}"
+    runs = f"{plural(len(account.runs), 'run')} {', '.join(account.runs)}"
+    yield f"{sources}, {taken} ({of_rows}), {samples}, {documents} into {url} in {account.seconds:.1f} s; {runs}"
+    for beside, number, what in (
+        ("offsets", account.offset_documents, "for tailboard show offsets (--no-offsets leaves them out)"),
+        ("breaths", account.breath_documents, "for the report and Kibana"),
+    ):
+        if number:
+            yield f"{number} {plural(number, 'document')} of {beside} beside them, {what}"
+    if account.delivered:
+        kinds = (f"{count} {name}" for name, count in account.delivered.items() if count)
+        yield f"documents with those of rollups: {', '.join(kinds)}"
+    for name, counter in (("skipped", account.skipped), ("shadowed", account.shadowed), ("duplicate", account.duplicate)):
+        for reason, count in sorted(counter.items()):
+            yield f"{count} {plural(count, 'file')} {name}: {reason}"
+    by_reason: dict[str, list[str]] = {}
+    for path, reason in account.refused.items():
+        by_reason.setdefault(reason, []).append(path)
+    refusals = [f"refused {listed(paths)}: {reason}" for reason, paths in by_reason.items()]
+    for text in dict.fromkeys((*refusals, *account.caveats, *map(str, rows.caveats), *_notes(account))):
+        yield text
+    for finding in rows.findings[:SHOWN_FINDINGS]:
+        yield str(finding)
+    left = sum(rows.repaired.values()) + sum(rows.rejected.values()) - min(len(rows.findings), SHOWN_FINDINGS)
+    if left > 0:
+        yield f"... and {left} more repairs and rejects (--json counts them by reason)"
+    for text in (*reconciled(account.sources), *skew(account.sources)):
+        yield text

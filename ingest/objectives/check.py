@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 from ingest.core.errors import InputError, UsageError, counted
@@ -25,6 +26,7 @@ from ingest.core.marks import FOREVER, OUTSIDE, InstantError, Mark, stretches
 from ingest.core.objective import VIOLATE, AnyObjective, Objective, Rate, RunObjective
 from ingest.core.units import format_duration
 from ingest.objectives.baseline import Comparison, compared
+from ingest.objectives.objectives import read_objectives
 from ingest.query.burn_rate import BurnAlert
 from ingest.query.compare import NotedIn, noted_in
 from ingest.query.episodes import (
@@ -42,8 +44,10 @@ from ingest.query.episodes import (
     no_windows,
     verdicts,
 )
-from ingest.query.origin import Run
+from ingest.query.lags import answered
+from ingest.query.origin import Origin, Run
 from ingest.query.overview import span_of
+from ingest.query.plan import settled
 from ingest.query.question import (
     ABSOLUTE,
     ALL,
@@ -162,6 +166,26 @@ def check(
     if not checked.verdicts and not checked.compared:
         raise InputError(f"no objective can be judged: {checked.unjudged[0].objective.name}: {checked.unjudged[0].reason}")
     return checked
+
+
+def check_in(
+    origin: Origin, path: Path | None, selection: Question, marks: Sequence[Mark] = (), said: Sequence[AnyObjective] = ()
+) -> Checked:
+    """Return the verdicts of the objectives of a file and of those `said`, by marks of files beside those of the origin.
+
+    UsageError where two have one name; else as `check`.
+    """
+    records = origin.runs()
+    runs = labels_of(records)
+    of_file = read_objectives(path, {name for labels in runs.values() for name in labels}) if path else ()
+    objectives = [*of_file, *said]
+    globs = tuple(each.promise.baseline for each in objectives if isinstance(each, RunObjective)) if selection.runs else ()
+    selection = replace(settled(origin, replace(selection, runs=(*selection.runs, *globs))), runs=selection.runs)
+    names = [objective.name for objective in objectives]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"two objectives are called {twice!r}: leave one out, or name it in a file")
+    noted = noted_in(origin, marks)
+    return check(partial(answered, origin), runs, objectives, selection, path, finals_of(records), noted)
 
 
 def _nothing(objective: AnyObjective) -> str:

@@ -59,7 +59,7 @@ class Wanted(Value):
     def __post_init__(self) -> None:
         """Take numbers and texts for the percentiles that they are: Wanted((50, "99.9")); UsageError for what is none."""
         example = "percentiles such as 99, or (50, 99, '99.9')"
-        given = several(self.percentiles, (Percentile, str, int, float, Decimal), "Wanted", example)
+        given = several(self.percentiles, (Percentile, str, int, float, Decimal), "p", example)
         taken = [(one,) if isinstance(one, Percentile) else parse_percentiles(str(one)) for one in given]
         limits = self.below_ns if isinstance(self.below_ns, Iterable) else (self.below_ns,)
         below = tuple(at_least(0, one, "below_ns") for one in limits)

@@ -45,14 +45,15 @@ def shown_columns(table: Table) -> list[str]:
     return [name for name in table.columns if not name.endswith(("_censored", LEAST, MOST))]
 
 
-def _header(name: str) -> str:
+def header_of(name: str) -> str:
+    """Return the name of a column as csv has it."""
     return {"start_ns": "start", "end_ns": "end"}.get(name, name)
 
 
 def csv_lines(table: Table, stamp: Stamp = utc, unit: str = "ns") -> Iterator[str]:
     """Yield the header and the rows of a table as csv; text with a comma, quote or newline is quoted."""
     names = shown_columns(table)
-    yield ",".join(quoted(_header(name)) for name in names)
+    yield ",".join(quoted(header_of(name)) for name in names)
     words = (*table.labels, *WORDS)
     columns = [_column(name, table.columns[name], stamp, unit, words) for name in names]
     columns = [[*map(quoted, cells)] if name in words else cells for name, cells in zip(names, columns, strict=True)]
@@ -77,7 +78,7 @@ def ndjson_lines(table: Table, stamp: Stamp = utc, unit: str = "ns") -> Iterator
         quotes = name in words or (name in ("start_ns", "end_ns") and not plain)
         return dumps(cell) if quotes or cell == INFINITE else cell or "null"
 
-    heads = [dumps(_header(name)) for name in names]
+    heads = [dumps(header_of(name)) for name in names]
     for row in zip(*columns, strict=True):
         cells = (f"{head}:{shown(name, cell)}" for head, name, cell in zip(heads, names, row, strict=True))
         yield "{" + ",".join(cells) + "}"

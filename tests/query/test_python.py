@@ -1,4 +1,4 @@
-"""The Python interface: what can have one meaning has it, all else is a sentence, whatever type it is of."""
+"""What the door is made of: what can have one meaning has it, all else is a sentence, whatever type it is of."""
 
 from __future__ import annotations
 
@@ -9,21 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingest import (
-    Files,
-    Question,
-    ReadOptions,
-    Wanted,
-    distribution,
-    heatmap,
-    open_store,
-    parse_duration,
-    parse_instant,
-    parse_percentiles,
-    percentiles,
-    table_of,
-)
 from ingest.core.errors import StoreError, UsageError
+from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import parse_duration, parse_instant
+from ingest.query.files import Files
+from ingest.query.heatmap import distribution, heatmap
+from ingest.query.percentiles import Wanted, percentiles, table_of
+from ingest.query.question import Question
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 
 
 def str_of(value: object) -> str:

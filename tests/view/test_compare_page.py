@@ -17,14 +17,13 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import run
-from ingest.cli.compare import compared
 from ingest.core.layout import LogLinear
 from ingest.core.quantiles import parse_percentiles
 from ingest.query.compare import METHOD, Pair, grouped, labels_of
 from ingest.query.files import Files
 from ingest.query.question import AUTO, Question
 from ingest.view import vega
-from ingest.view.page.compare import compare_page
+from ingest.view.page.compare import compare_page, compared
 from ingest.view.terminal import comparison
 from oracles.shades import by_rank
 from tests.browsing import missing, shown

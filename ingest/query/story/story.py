@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, UsageError
 from ingest.core.intervals import distinct
 from ingest.core.labels import default_kind
 from ingest.core.layout import Float
@@ -223,6 +223,8 @@ def computed(origin: Answering, question: Question, source: str = "") -> Story:
 
 def stories(origin: Origin, question: Question, source: str = "") -> list[Story]:
     """Return the story of each run that a question selects, in the order of their names; of all together with `merge_runs`."""
+    if question.in_one_window:
+        raise UsageError("findings need windows: leave out --step all")
     chosen = selected_runs([run.run for run in origin.runs()], question)
     if question.merge_runs or len(chosen) == 1:
         return [story(origin, question, source)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,27 @@ from ingest.core.labels import Series
 from ingest.core.quantiles import Percentile
 from ingest.core.units import figure, number, spaced
 from ingest.query.breaths import Cost, Fit, Name, breath_rows, costs, fits
-from ingest.query.compare import APART, FASTER, SLOWER, Pair, alone_in, compare, groups_of, halvings, method
+from ingest.query.compare import (
+    APART,
+    FASTER,
+    SLOWER,
+    Pair,
+    Sides,
+    alone_in,
+    compare,
+    grouped,
+    groupings,
+    groups_of,
+    halvings,
+    is_lag,
+    kinds_of,
+    method,
+)
 from ingest.query.lags import MIXED
 from ingest.query.overview import span_of
 from ingest.query.question import Answer
 from ingest.query.table import Table
+from ingest.query.windows import regrouped, widened
 from ingest.view import vega
 from ingest.view.page.finished import Chart, Control, Head, Panel, View, finished_page, table_of
 from ingest.view.page.panels.breaths import thinned
@@ -205,6 +221,30 @@ class Compared:
         known = {*subject.by, *APART}
         others = [pair for pair in self.movers if not known.issuperset(pair.by) and not set(pair.by) & {*subject.by} - {*APART}]
         return opening(subject, compare(subject, self.percentiles), [compare(pair, self.percentiles) for pair in others])
+
+
+def compared(
+    pair: Pair, answers: tuple[Answer, Answer], windows: Sides, percentiles: Sequence[Percentile], *, unlike: bool
+) -> Compared:
+    """Return what the page of a comparison is made of: `pair` was asked for, `answers` and `windows` are by all of its labels."""
+    baseline, run = answers
+
+    def by(labels: Sequence[str]) -> Pair:
+        return grouped(baseline, run, labels, windows, unlike=unlike, same_within=pair.same_within)
+
+    whole = None if is_lag(baseline, run) else by([name for name in pair.by if name in APART])
+    movers = [by(labels) for labels in groupings(baseline, run, pair.by)]
+    return Compared(whole, movers, over_time(pair), percentiles)
+
+
+def over_time(pair: Pair) -> Pair | None:
+    """Return both runs over time in windows of one width; None for several runs or kinds a side, as no map is common to them."""
+    if any(len(side) != 1 for side in pair.windows) or any(len(kinds_of(side)) > 1 for side in (pair.baseline, pair.run)):
+        return None
+    answers = [regrouped(side[0], ()) for side in pair.windows]
+    step = math.lcm(*(answer.step_ns for answer in answers))
+    first, second = (replace(answer, parts=tuple(widened(answer.parts, step)), step_ns=step) for answer in answers)
+    return Pair(first, second)
 
 
 def compare_page(

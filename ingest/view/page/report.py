@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest import __version__
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, UsageError
 from ingest.core.grid import MS, SECOND
 from ingest.core.labels import CLIENT, LAYERS, OFFSET, THREAD, Group, bare_kind, default_kind, layer_of
 from ingest.core.layout import Layout
 from ingest.core.marks import Mark
+from ingest.core.objective import ANY_LATENCY
 from ingest.core.quantiles import parse_percentiles
-from ingest.core.units import format_duration, spaced
+from ingest.core.units import format_duration, parse_duration, spaced
 from ingest.query.breaths import kept_from
 from ingest.query.compare import kinds_of
 from ingest.query.coverage import bands
 from ingest.query.episodes import Episode
-from ingest.query.means import OWN
+from ingest.query.means import OWN, MeansAloneError
 from ingest.query.offsets import OffsetOverview, offset_overviews, shown_names
 from ingest.query.origin import WHOLE_RUNS, Origin
 from ingest.query.overview import CLUSTER_WINDOWS, Overview, overviews, selected_runs
@@ -52,6 +53,7 @@ from ingest.view.page.template import (
     fact_list,
     note_list,
     page_file,
+    page_of,
     step_text,
     text,
     time_text,
@@ -435,6 +437,49 @@ def parts_from(
 
         capacities = capacities_of(runs, sweep, objective)
     return parts_of(said, source.facts(chosen), shown_marks, question.by, sla_ns, sections, sweep, capacities)
+
+
+def report_of(
+    origin: Origin,
+    question: Question,
+    *,
+    sla: str = "",
+    full: bool = False,
+    episodes: Sequence[Episode] | None = None,
+    marks: Sequence[Mark] = (),
+    named: str = "",
+) -> str:
+    """Return the page of all that a question selects, of means alone where there is nothing else.
+
+    `sla` is a latency to draw a line at, such as 5ms, or an objective such as p99<5ms, which also marks the capacity in the load
+    curve; the others are those of `parts_from`.
+    """
+    objective = None
+    if "<" in sla:
+        from ingest.query.capacity import parse_sla
+
+        objective = parse_sla(sla)
+        if objective.limit_ns == ANY_LATENCY:
+            raise UsageError(f"--sla {sla}: a line is drawn at a latency, as of 'p99<5ms'")
+    sla_ns = objective.limit_ns if objective else parse_duration(sla) if sla else 0
+    names = run_names(origin)
+    try:
+        parts = parts_from(
+            origin,
+            names,
+            question,
+            estimates=True,
+            sla_ns=sla_ns,
+            objective=objective,
+            full=full,
+            offsets=True,
+            episodes=episodes,
+            given=marks,
+            named=named,
+        )
+        return page_of(parts)
+    except MeansAloneError:
+        return means_from(origin, names, question)
 
 
 def means_from(source: Origin, names: Sequence[str], question: Question) -> str:

@@ -24,7 +24,7 @@ from ingest.query.sweeps import PERMUTATION
 from ingest.query.table import Table
 from ingest.view import vega
 from ingest.view.specs import derived
-from ingest.view.terminal.tables import MarkdownConsole, bound_text, empty_table, escape, first_of, people, say, say_notes
+from ingest.view.terminal.tables import PageConsole, bound_text, empty_table, escape, first_of, people, say, say_notes
 
 LARGE = 10
 MOST_GROUPS = 9
@@ -52,7 +52,7 @@ def print_comparison(pair: Pair, table: Table, said: Sequence[str]) -> None:
     """Print a comparison: the verdict (`said`), a picture of the largest changes, notes, and groups, the largest effect first."""
     out = people()
     say(out, said, "bold")
-    for line in [] if isinstance(out, MarkdownConsole) else picture(table):
+    for line in [] if isinstance(out, PageConsole) else picture(table):
         out.print(escape(line), highlight=False, no_wrap=True)
     out.print()
     say(out, _heading(pair, table))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from rich import box
@@ -186,8 +187,15 @@ def heading(answer: Answer, what: str, bound: Precision | None) -> list[str]:
     return [head, *(f"note: {text}" for text in answer.warnings)]
 
 
-class MarkdownConsole(Console):
-    """Writes what people read at a terminal as Markdown: a paragraph for each line, tables as those of GitHub."""
+class PageConsole(Console):
+    """Writes what people read at a terminal as text of a page, which has all rows and no pictures of letters."""
+
+    def __init__(self, file: IO[str] | None = None) -> None:
+        super().__init__(file=file, width=WIDEST, no_color=True)
+
+
+class MarkdownConsole(PageConsole):
+    """A page of Markdown: a paragraph for each line, tables as those of GitHub."""
 
     def print(self, *things: Any, style: Any = None, **_others: Any) -> None:
         """Write a table, or a line; bold ones stay so."""
@@ -207,23 +215,46 @@ class MarkdownConsole(Console):
                 super().print(f"{said}\n", highlight=False, soft_wrap=True)
 
 
-IN_MARKDOWN: ContextVar[bool] = ContextVar("in_markdown", default=False)
+class HtmlConsole(PageConsole):
+    """A part of a page of HTML: a paragraph for each line, and tables."""
+
+    def print(self, *things: Any, style: Any = None, **_others: Any) -> None:
+        """Write a table, or a line; bold ones stay so."""
+        for thing in things:
+            if isinstance(thing, RichTable):
+                rows = zip(*(column.cells for column in thing.columns), strict=True)
+                lines = [self._row("th", [column.header for column in thing.columns], thing)]
+                lines += [self._row("td", row, thing) for row in rows]
+                self.file.write(f"<table>{''.join(lines)}</table>")
+            elif text := self._text(thing).strip():
+                self.file.write(f"<p><b>{text}</b></p>" if style == "bold" else f"<p>{text}</p>")
+
+    def _row(self, tag: str, cells: Iterable[Any], table: RichTable) -> str:
+        ways = (column.justify for column in table.columns)
+        of_row = (f'<{tag} style="text-align:{way}">{self._text(cell)}</{tag}>' for cell, way in zip(cells, ways, strict=True))
+        return f"<tr>{''.join(of_row)}</tr>"
+
+    def _text(self, marked: Any) -> str:
+        return html.escape(self.render_str(str(marked), emoji=False, highlight=False).plain)
+
+
+WRITTEN_ON: ContextVar[Console | None] = ContextVar("written_on", default=None)
 
 
 @contextmanager
-def in_markdown() -> Iterator[None]:
-    """Have tables and lines that are printed inside this written as Markdown."""
-    before = IN_MARKDOWN.set(True)
+def written_on(console: Console) -> Iterator[None]:
+    """Have tables and lines that are printed inside this written on a console."""
+    before = WRITTEN_ON.set(console)
     try:
         yield
     finally:
-        IN_MARKDOWN.reset(before)
+        WRITTEN_ON.reset(before)
 
 
 def people() -> Console:
-    """Return a console as wide as the terminal; wide enough for any table where there is none, or where Markdown is asked for."""
-    if IN_MARKDOWN.get():
-        return MarkdownConsole(width=WIDEST, no_color=True)
+    """Return a console as wide as the terminal; wide enough for any table where there is none, or what `written_on` says."""
+    if console := WRITTEN_ON.get():
+        return console
     console = Console()
     return console if console.is_terminal else Console(width=WIDE)
 
@@ -244,15 +275,23 @@ def worst_rows(table: Table, most: int) -> tuple[Table, str]:
     return table.take(np.sort(ranked[:most])), measures[0]
 
 
-def print_table(table: Table, lines: Sequence[str], stamp: Stamp, *, every: bool = False, console: Console | None = None) -> None:
+def print_table(
+    table: Table,
+    lines: Sequence[str],
+    stamp: Stamp,
+    *,
+    every: bool = False,
+    short: bool = False,
+    console: Console | None = None,
+) -> None:
     """Print a table under its heading, as wide as the terminal.
 
     On a terminal at most MOST_ROWS rows unless `every` is asked for, and a line that says which they are. What is written to a
-    pipe or a file has all rows.
+    pipe or a file has all rows, unless it is to be `short`.
     """
     out = console or people()
     rows = len(table)
-    table, measure = worst_rows(table, MOST_ROWS) if out.is_terminal and not every else (table, "")
+    table, measure = worst_rows(table, MOST_ROWS) if short or (out.is_terminal and not every) else (table, "")
     say_heading(out, lines)
     names = [name for name in shown_columns(table) if name not in ("exact", "complete", "end_ns", "min", "max")]
     names += ["max"] if "max" in table.columns else []
