@@ -71,7 +71,8 @@ fio's histograms are one doubling. (fio's own totals would contradict it, so the
     ),
     (
         CODE,
-        """import gzip, shutil
+        """import gzip
+import shutil
 from pathlib import Path
 
 twice = Path("twice")
