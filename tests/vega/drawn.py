@@ -49,7 +49,7 @@ def theme(colors: Mapping[str, str]) -> dict[str, Any]:
         "axis": axis,
         "title": {"color": ink},
         "legend": {"labelColor": ink, "titleColor": ink},
-        "style": {"group-title": {"fill": ink}},
+        "style": {"group-title": {"fill": ink}, "guide-label": {"fill": ink}},
     }
 
 

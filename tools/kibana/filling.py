@@ -43,7 +43,7 @@ CLOCK = (
     {"name": "zone", "update": "timeFormat(begin, '%Z') == '+0000' ? 'UTC' : 'UTC' + timeFormat(begin, '%Z')"},
     {"name": "origin", "update": "timezoneoffset(begin) * 6e4"},
 )
-ZOOM = "drag ? (kibanaSetTimeFilter(drag[0], drag[1]) ? null : null) : null"
+OVERVIEW_MS = 10_000  # windows of overviews are not narrower
 GROUND = re.compile(r"(?<![:@\w])pointerdown")
 FAILED = (
     "(data('answer')[0] && data('answer')[0]._shards && data('answer')[0]._shards.failed > 0 ? 'INCOMPLETE: '"
@@ -62,14 +62,15 @@ def filled(
     note: str,
     *,
     width: bool = True,
+    whole: bool = False,
     picture: Mapping[str, Any] | None = None,
 ) -> Spec:
     """Return the picture `name` as Kibana takes it: holes replaced by `data`, signals by `inputs`, headed, sized by its panel.
 
     `picture` is its spec where it is not one of kibana/vega/.
 
-    `note` is a Vega expression that says what the values are; with `width` the heading shows the width of windows. UsageError
-    where a hole is not filled.
+    `note` is a Vega expression that says what the values are; with `width` the heading shows the width of windows; with `whole`
+    it is the note alone. UsageError where a hole is not filled.
     """
     picture = spec(name) if picture is None else picture
     holes = {table["name"] for table in picture["data"] if table.keys() == {"name"}}
@@ -81,7 +82,8 @@ def filled(
     given = [*inputs, *(signal for signal in CLOCK if asked >= {"begin", str(signal["name"])})]
     names = {signal["name"] for signal in given}
     presets = [_themed(signal) for signal in picture["signals"] if signal["name"] not in names]
-    signals = [_heard(signal) for signal in (*given, *presets, heading(note, width=width))]
+    said = {"name": "heading", "update": f"{FAILED} + ({note})"} if whole else heading(note, width=width)
+    signals = [_heard(signal) for signal in (*given, *presets, said)]
     flagged = (entry("lacking", "chosen", LACKING), entry("approximate", "chosen", APPROXIMATE))
     tables = [*data, *(distinct(label) for label in ("run", "kind")), *flagged, *drawn]
     return _enclosed({**picture, "data": tables, "signals": signals})
@@ -176,7 +178,8 @@ def _heard(signal: Mapping[str, Any]) -> Signal:
     Where nothing is said of the source, a group hears only of its own items: not of the empty ground between them.
     """
     heard = [{**when, "events": GROUND.sub("view:pointerdown", when["events"])} for when in signal.get("on", ())]
-    zoomed = [{"events": "window:pointerup", "update": ZOOM}] if signal["name"] == "drag" else []
+    zoom = f"drag && length(data('chosen')) ? ({whole_windows('drag[0]', 'drag[1]')} ? null : null) : null"
+    zoomed = [{"events": "window:pointerup", "update": zoom}] if signal["name"] == "drag" else []
     return {**signal, **({"on": heard + zoomed} if heard else {})}
 
 
@@ -209,7 +212,16 @@ def named() -> Signal:
 
 def clicked() -> Signal:
     """Return the signal that sets the time range to the window of a cell that is clicked."""
-    return {"name": "clicked", "on": [{"events": "@heat:click", "update": "kibanaSetTimeFilter(datum.t, datum.t2)"}]}
+    return {"name": "clicked", "on": [{"events": "@heat:click", "update": whole_windows("datum.t", "datum.t2")}]}
+
+
+def whole_windows(begin: str, end: str) -> str:
+    """Return the expression that sets Kibana's time range to the whole windows of overviews that two times lie in.
+
+    Kibana takes documents that begin at the end of its range, too: so it is a millisecond less.
+    """
+    wide = f"max({OVERVIEW_MS}, length(data('chosen')) ? data('chosen')[0].step : 0)"
+    return f"kibanaSetTimeFilter(floor(({begin}) / {wide}) * {wide}, ceil(({end}) / {wide}) * {wide} - 1)"
 
 
 def shades() -> list[Signal]:

@@ -14,7 +14,8 @@
 A value is a function of a field: `{max: latency.p99, label: p99}`. The functions are max, min, sum (of counts alone), unique (how
 many different values; approximate above 3,000) and rate (counts a second). `scope` and `where: {field: value}` narrow one value.
 A row is `{terms: host.name, size: 50, label: host, order: name}`; order: value (of the first column, largest first), name,
-latest (largest name first), or began (of runs, by their stored start, last first: kinds are then picked within them);
+latest (largest name first), or began (of runs, by their stored start, else by their first window, last first: kinds are then
+picked within them);
 `hidden: true` keeps it from being shown.
 """
 
@@ -54,7 +55,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Buckets by a field's values; `order` is one of ORDERS, or preference (the kind that is taken by default)."""
+    """Buckets by a field's values; `order` is one of ORDERS."""
 
     field: str
     size: int

@@ -1,0 +1,179 @@
+"""Panels of lines, of which each shows its time when it is clicked: what happened in a run, its worst windows, all runs.
+
+    told    one row a line: place (from 0), t, t2 (what a click shows; null: nothing), when, says, and the numbers that it says
+
+What was found, promised and noted has no host, operation or kind: Kibana's filters would empty it. So it is asked for without
+them, where it overlaps the time range, and what belongs to the run of the pictures is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ingest import __version__
+from tools.kibana import requests, tables
+from tools.kibana.bins import Transform, formula
+from tools.kibana.filling import Signal, Spec, filled, whole_windows
+from tools.kibana.pictures import answer
+from tools.kibana.tables import Entry, entry, flatten, keep, only
+
+Fields = Mapping[str, Any]
+
+MOST, WORST, RUNS = 1000, 20, 50
+TOLD = f"indexof(datum._source.finding.stamp, 'version {__version__}') >= 0"
+FINDINGS = ("run.id", "text", "finding.rank", "finding.end", "finding.share", "finding.missing_share", "finding.stamp")
+PROMISED = ("run.id", "objective.name", "objective.least_rate")
+BROKEN = ("group", "end", "peak_ns", "peak_open", "samples", "worst_host", "state", "lowest_rate")
+NUMBERS = ("p99", "max", "n")
+
+
+def story(prefix: str, fields: Fields) -> Spec:
+    """Return the findings of the run that the pictures show, its episodes and its marks."""
+    unsaid = "'nothing is told of this run yet: the load that completes it does; until then tailboard explain STORE --run RUN'"
+    data = [
+        answer(prefix, requests.body(fields, {"n": requests.samples()})),
+        *tables.chosen_runs(),
+        *_found(prefix),
+        *_broken(prefix),
+        *tables.noted(prefix),
+        entry("noted_lines", "marks", formula("says", "'noted: ' + datum.text")),
+        entry("silent", "chosen", keep("!length(data('found_lines'))"), formula("t", "null"), formula("says", unsaid)),
+        _told(("found_lines", "silent", "broken_lines", "noted_lines")),
+    ]
+    return filled("story", data, [_clicked("max(5000, (datum.t2 - datum.t) / 2)")], "'a click shows that time'", width=False)
+
+
+def worst(prefix: str, fields: Fields) -> Spec:
+    """Return the windows of each operation with the highest p99."""
+    numbers = {"p99": requests.highest("latency.p99"), "max": requests.highest("latency.max"), "n": requests.samples()}
+    ends = {"terms": {"field": "interval.end_ns", "size": WORST, "order": {"p99": "desc"}}, "aggs": numbers}
+    ends["aggs"]["t"] = requests.highest("@timestamp")
+    operations = {"field": "operation", "missing": "-", "size": requests.OPERATIONS}
+    asked = {"n": requests.samples(), "operations": {"terms": operations, "aggs": {"ends": ends}}}
+    reached = f"({_shown('datum.p99')})"
+    says = f"(datum.p99 ? 'p99 ' + {reached} : 'too few for p99') + ', max ' + ({_shown('datum.max')}) + ', '"
+    rows = [
+        flatten("of.operations.buckets", "part"),
+        flatten("part.ends.buckets", "window"),
+        formula("operation", "datum.part.key"),
+        formula("t", "datum.window.t.value"),
+        formula("t2", "datum.window.key / 1e6"),
+        *(formula(name, f"datum.window.{name}.value") for name in NUMBERS),
+        formula("says", f"{says} + format(datum.n, ',') + ' I/Os, ' + datum.operation"),
+        {"type": "collect", "sort": {"field": ["p99", "t"], "order": ["descending", "ascending"]}},
+    ]
+    data = [
+        answer(prefix, requests.body(fields, asked)),
+        *tables.chosen_runs(),
+        entry("windows", "chosen", rows),
+        _told(("windows",), ("operation", *NUMBERS)),
+    ]
+    return filled("story", data, [_clicked("0")], "'a click shows that window'", width=False)
+
+
+def runs(prefix: str, fields: Fields) -> Spec:
+    """Return all runs, those that began last first, whatever is chosen."""
+    ends = {"start": requests.highest("run.start"), "began": {"min": {"field": "@timestamp"}}}
+    ends["ended"] = requests.highest("interval.end_ns")
+    default = {"filter": {"term": {"rollup.default_kind": True}}, "aggs": {"n": requests.samples()}}
+    run = {"field": "run.id", "size": RUNS, "order": [{"start": "desc"}, {"began": "desc"}]}
+    picked = {"terms": run, "aggs": {**ends, "default": default}}
+    filters = [{"term": {field: value}} for field, value in fields.items()]
+    asked = {"size": 0, "query": {"bool": {"filter": filters}}, "aggs": {"runs": picked}}
+    span = "(datum.t2 - datum.t) * 1e6"
+    rows = [
+        flatten("aggregations.runs.buckets", "one"),
+        formula("run", "datum.one.key"),
+        formula("t", "datum.one.began.value"),
+        formula("t2", "datum.one.ended.value / 1e6"),
+        formula("n", "datum.one.default.n.value"),
+        formula("says", f"datum.run + ': ' + format(datum.n, ',') + ' I/Os in ' + ({_shown(span)})"),
+    ]
+    url = {"index": f"{prefix}-rollups-*", "body": asked}
+    data = [
+        {"name": "answer", "url": url, "transform": [keep("isValid(datum.aggregations)")]},
+        entry("windows", "answer", rows),
+        entry("chosen", "windows", formula("kind", "''"), formula("step", "0")),
+        _told(("windows",), ("run", "n")),
+    ]
+    note = "length(data('told')) ? 'a click shows a run in its time range' : 'no run was loaded yet: tailboard load'"
+    return filled("story", data, [_clicked("0")], note, whole=True)
+
+
+def _found(prefix: str) -> list[Entry]:
+    """Return the entry `found_lines`: the findings by rank, then what they leave open."""
+    share = "format(datum._source.finding.share, '.2~p') + ' of all excess latency'"
+    missing = "format(datum._source.finding.missing_share, '.2~p') + ' of the completions are missing'"
+    parts = f"(datum._source.finding.share > 0 ? [{share}] : []), (datum._source.finding.missing_share > 0 ? [{missing}] : [])"
+    shares = f"join(concat({parts}), ', ')"
+    stale = f"({TOLD} ? '' : '; told by another version: see tailboard explain')"
+    return [
+        _overlapping(prefix, "findings", FINDINGS, "finding.end", [{"finding.rank": "asc"}]),
+        _of_run(
+            "found_lines",
+            "findings",
+            formula("t2", "datum._source.finding.end"),
+            formula("shares", shares),
+            formula("says", f"datum._source.text + (datum.shares ? ' (' + datum.shares + ')' : '') + {stale}"),
+        ),
+    ]
+
+
+def _broken(prefix: str) -> list[Entry]:
+    """Return the entry `broken_lines`: the episodes of objectives, in time order."""
+    of = "datum._source.episode"
+    rate = f"isValid(datum._source.objective.least_rate) ? 'lowest ' + format({of}.lowest_rate, ',.4~g') + '/s'"
+    peak = f"{of}.peak_ns > 0 ? 'peak ' + ({of}.peak_open ? 'at least ' : '') + ({_shown(f'{of}.peak_ns')})"
+    facts = [
+        f"[{of}.group || 'all', {rate} : {peak} : 'nothing completed']",
+        f"({of}.worst_host ? ['worst host ' + {of}.worst_host] : [])",
+        f"[format({of}.samples, ',') + ' samples', {of}.state]",
+    ]
+    fields = (*PROMISED, *(f"episode.{name}" for name in BROKEN))
+    return [
+        _overlapping(prefix, "episodes", fields, "episode.end", [{"@timestamp": "asc"}]),
+        _of_run(
+            "broken_lines",
+            "episodes",
+            formula("t2", f"{of}.end"),
+            formula("says", f"'broken: ' + datum._source.objective.name + ': ' + join(concat({', '.join(facts)}), ', ')"),
+        ),
+    ]
+
+
+def _overlapping(prefix: str, index: str, fields: Sequence[str], end: str, sort: Sequence[Mapping[str, str]]) -> Entry:
+    """Return the data entry with documents that have a part in the time range."""
+    edges = {"@timestamp": {"lte": {"%timefilter%": "max"}}, end: {"gte": {"%timefilter%": "min"}}}
+    ranges = [{"range": {field: {**edge, "format": "epoch_millis"}}} for field, edge in edges.items()]
+    body = {"size": MOST, "_source": ["@timestamp", *fields], "sort": list(sort), "query": {"bool": {"filter": ranges}}}
+    return {"name": index, "url": {"index": f"{prefix}-{index}*", "body": body}, "format": {"property": "hits.hits"}}
+
+
+def _of_run(name: str, source: str, *more: Transform) -> Entry:
+    known = {"type": "lookup", "from": "chosen", "key": "run", "fields": ["_source.run.id"], "values": ["run"], "as": ["known"]}
+    return entry(name, source, known, keep("datum.known"), formula("t", "datum._source['@timestamp']"), list(more), keep("datum.says"))
+
+
+def _told(sources: Sequence[str], kept: Sequence[str] = ()) -> Entry:
+    """Return the entry `told`: the lines of all sources, one after another."""
+    moments = "timeFormat(datum.t, '%d %b %H:%M:%S') + (datum.t2 > datum.t ? ' to ' + timeFormat(datum.t2, '%H:%M:%S') : '')"
+    return entry(
+        "told",
+        sources,
+        {"type": "window", "ops": ["row_number"], "as": ["nth"]},
+        formula("place", "datum.nth - 1"),
+        formula("when", f"datum.t ? {moments} : ''"),
+        only("place", "t", "t2", "when", "says", *kept),
+    )
+
+
+def _clicked(around: str) -> Signal:
+    """Return the signal that shows the time of a line that is clicked, with some time around it."""
+    begin, end = f"datum.t - {around}", f"(datum.t2 || datum.t) + {around}"
+    return {"name": "clicked", "on": [{"events": "@targets:click", "update": f"datum.t ? {whole_windows(begin, end)} : null"}]}
+
+
+def _shown(ns: str) -> str:
+    """Return the expression for a duration with its unit."""
+    return f"replace(format({ns} / 1e9, '.3~s'), regexp('([mµn]?)$'), ' $1s')"
