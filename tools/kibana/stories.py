@@ -22,7 +22,7 @@ Fields = Mapping[str, Any]
 
 MOST, WORST, RUNS = 1000, 20, 50
 TOLD = f"indexof(datum._source.finding.stamp, 'version {__version__}') >= 0"
-FINDINGS = ("run.id", "text", "finding.rank", "finding.end", "finding.share", "finding.missing_share", "finding.stamp")
+FINDINGS = ("run.id", "text", "finding.rank", "finding.end", "finding.share", "finding.stamp")
 PROMISED = ("run.id", "objective.name", "objective.least_rate")
 BROKEN = ("group", "end", "peak_ns", "peak_open", "samples", "worst_host", "state", "lowest_rate")
 NUMBERS = ("p99", "max", "n")
@@ -103,19 +103,19 @@ def runs(prefix: str, fields: Fields) -> Spec:
 
 def _found(prefix: str) -> list[Entry]:
     """Return the entry `found_lines`: the findings by rank, then what they leave open."""
-    share = "format(datum._source.finding.share, '.2~p') + ' of all excess latency'"
-    missing = "format(datum._source.finding.missing_share, '.2~p') + ' of the completions are missing'"
-    parts = f"(datum._source.finding.share > 0 ? [{share}] : []), (datum._source.finding.missing_share > 0 ? [{missing}] : [])"
-    shares = f"join(concat({parts}), ', ')"
+    of = "datum._source.finding"
     stale = f"({TOLD} ? '' : '; told by another version: see tailboard explain')"
+    left = f"{of}.share >= 0.01 ? format({of}.share, '.2~p') + ' of the excess latency is explained by none of these' : ''"
     return [
         _overlapping(prefix, "findings", FINDINGS, "finding.end", [{"finding.rank": "asc"}]),
         _of_run(
             "found_lines",
             "findings",
-            formula("t2", "datum._source.finding.end"),
-            formula("shares", shares),
-            formula("says", f"datum._source.text + (datum.shares ? ' (' + datum.shares + ')' : '') + {stale}"),
+            formula("rank", f"{of}.rank || 1e9"),
+            formula("t", "datum._source.text ? datum.t : null"),
+            formula("t2", f"{of}.end"),
+            formula("says", f"datum._source.text ? datum._source.text + {stale} : {left}"),
+            {"type": "collect", "sort": {"field": "rank"}},
         ),
     ]
 
@@ -126,9 +126,11 @@ def _broken(prefix: str) -> list[Entry]:
     rate = f"isValid(datum._source.objective.least_rate) ? 'lowest ' + format({of}.lowest_rate, ',.4~g') + '/s'"
     peak = f"{of}.peak_ns > 0 ? 'peak ' + ({of}.peak_open ? 'at least ' : '') + ({_shown(f'{of}.peak_ns')})"
     facts = [
-        f"[{of}.group || 'all', {rate} : {peak} : 'nothing completed']",
-        f"({of}.worst_host ? ['worst host ' + {of}.worst_host] : [])",
-        f"[format({of}.samples, ',') + ' samples', {of}.state]",
+        f"{of}.group",
+        f"{rate} : {peak} : 'nothing completed'",
+        f"{of}.worst_host ? 'worst host ' + {of}.worst_host : ''",
+        f"format({of}.samples, ',') + ' samples'",
+        f"{of}.state",
     ]
     fields = (*PROMISED, *(f"episode.{name}" for name in BROKEN))
     return [
@@ -137,7 +139,7 @@ def _broken(prefix: str) -> list[Entry]:
             "broken_lines",
             "episodes",
             formula("t2", f"{of}.end"),
-            formula("says", f"'broken: ' + datum._source.objective.name + ': ' + join(concat({', '.join(facts)}), ', ')"),
+            formula("says", f"'broken: ' + datum._source.objective.name + ': ' + {_listed(', '.join(facts))}"),
         ),
     ]
 
@@ -172,6 +174,11 @@ def _clicked(around: str) -> Signal:
     """Return the signal that shows the time of a line that is clicked, with some time around it."""
     begin, end = f"datum.t - {around}", f"(datum.t2 || datum.t) + {around}"
     return {"name": "clicked", "on": [{"events": "@targets:click", "update": f"datum.t ? {whole_windows(begin, end)} : null"}]}
+
+
+def _listed(texts: str) -> str:
+    """Return the expression for texts with commas between them, empty ones left out."""
+    return f"replace(replace(join([{texts}], ', '), regexp('(, )+', 'g'), ', '), regexp('^, |, $', 'g'), '')"
 
 
 def _shown(ns: str) -> str:
