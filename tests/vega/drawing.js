@@ -7,8 +7,8 @@ for (const name of ["kibanaSetTimeFilter", "kibanaAddFilter", "kibanaRemoveFilte
 const logger = (level) => (...words) => { window.problems.push(`${level}: ${words.map((word) => word?.stack ?? word).join(" ")}`); return log; };
 const log = { level: () => log, error: logger("error"), warn: logger("warn"), info: () => log, debug: () => log };
 
-// `restored` are signals of an earlier view: what Kibana puts back after a refresh.
-window.draw = async (spec, { width, height, config = {}, restored = null, renderer = "canvas" }) => {
+// `restored` are signals of an earlier view: what Kibana puts back after a refresh, before the view first runs or (`late`) after that.
+window.draw = async (spec, { width, height, config = {}, restored = null, late = false, renderer = "canvas" }) => {
   window.view?.finalize();
   window.called.length = window.problems.length = 0;
   const place = document.getElementById("place");
@@ -16,7 +16,8 @@ window.draw = async (spec, { width, height, config = {}, restored = null, render
   const runtime = vega.parse(spec, config, { ast: true });
   window.view = new vega.View(runtime, { expr: vega.expressionInterpreter, renderer, container: place, logger: log, hover: true });
   view.width(width).height(height);
-  await (restored ? view.setState({ signals: restored }) : view.runAsync());
+  if (late || !restored) await view.runAsync();
+  if (restored) await view.setState({ signals: restored });
   return window.problems;
 };
 // Tables and signals of the top level and of the groups within.

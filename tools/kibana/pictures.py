@@ -69,7 +69,7 @@ def _all_windows(picked: str) -> list[Entry]:
         tables.percentile_rows("whole_rows", "whole_of", "of.p.values", picked),
         tables.carried("whole_rows", "whole_ranks"),
         tables.maxima("whole_of", "whole_top", label="max"),
-        entry("whole", ["whole_ranks", "whole_top"]),
+        entry("whole", ["whole_ranks", "whole_top"], {"type": "collect", "sort": {"field": "p"}}),  # a series keeps its colour
     ]
 
 
