@@ -56,7 +56,7 @@ window.picture = () => {
       for (const child of mark.items) {
         const { bounds: { x1, x2, y1, y2 }, fill, stroke, opacity, text } = child;
         if (mark.marktype !== "group") seen.push([mark.role, mark.marktype, ...[x1 + x, x2 + x, y1 + y, y2 + y].map(near), String(fill ?? ""), String(stroke ?? ""), opacity ?? 1, String(text ?? "")]);
-        else walk(child, x + (child.x ?? 0), y + (child.y ?? 0));
+        else if (opacity !== 0) walk(child, x + (child.x ?? 0), y + (child.y ?? 0));
       }
     }
   };

@@ -106,8 +106,9 @@ def _enclosed(picture: Mapping[str, Any]) -> Spec:
         derived=derived,
         inner=[table for table in picture["data"] if table["name"] in inner],
         marks=marks,
-        **{part: picture.get(part, []) for part in ("scales", "axes")},
-        legends=[_never_empty(legend) for legend in picture.get("legends", [])],
+        scales=picture.get("scales", []),
+        axes=[_of_data(axis, "axis") for axis in picture.get("axes", [])],
+        legends=[_of_data(_never_empty(legend), "legend") for legend in picture.get("legends", [])],
         config={**picture.get("config", {}), **CONFIG, "kibana": {**KIBANA, **(RESTORED if inputs else {})}},
     )
 
@@ -122,6 +123,14 @@ def _clipped(mark: Mapping[str, Any]) -> dict[str, Any]:
         sized = {**encode, "update": {**WHOLE_PANEL, **encode.get("update", {})}}
         return {**mark, "encode": sized, "marks": [_clipped(inside) for inside in mark.get("marks", [])]}
     return dict(mark) if mark["type"] == "text" else {**mark, "clip": True}
+
+
+def _of_data(guide: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return an axis or a legend that is not seen where there is no data: it would tell a time of 1970."""
+    encode = guide.get("encode", {})
+    update = encode.get(kind, {}).get("update", {})
+    seen = f"length(data('chosen')) ? {update.get('opacity', {'signal': '1'})['signal']} : 0"
+    return {**guide, "encode": {**encode, kind: {"update": {**update, "opacity": {"signal": seen}}}}}
 
 
 def _never_empty(legend: Mapping[str, Any]) -> dict[str, Any]:

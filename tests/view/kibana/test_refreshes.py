@@ -155,6 +155,36 @@ def test_k4_k5_a_choice_is_one_picture_however_kibana_sets_it(majors, two_runs, 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("identity", few(PANELS, 6, 6))
+def test_k4_a_panel_without_data_has_no_axis_no_legend_and_moves_nothing(majors, two_runs, identity) -> None:
+    page, panel = majors["light"], panel_of(two_runs, identity)
+    page.draw(panel.answered("nothing"), width=1000, height=300)
+    place = page.page.locator("#place canvas").bounding_box()
+    page.page.mouse.move(place["x"] + 300, place["y"] + 180)
+    page.page.mouse.down()
+    page.page.mouse.move(place["x"] + 500, place["y"] + 180, steps=3)
+    page.page.mouse.up()
+    assert page.called() == []
+    if identity.endswith("all-runs"):
+        return  # whatever time range is chosen
+    texts = [(item[0], item[-1]) for one in page.picture()["seen"] if (item := json.loads(one))[-1] and item[8]]
+    assert texts == [("title-text", NOTHING)], texts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [560, 620, 700, 1000])
+def test_k4_half_a_row_has_room_for_its_legend(majors, two_runs, width) -> None:
+    """On a screen of 1,100 to 1,440 px."""
+    page = majors["light"]
+    page.draw(panel_of(two_runs, "cluster-latency-distribution").answered("whole"), width=width, height=300)
+    legend = [item for one in page.picture()["seen"] if (item := json.loads(one))[0] == "legend-label"]
+    assert [item[-1] for item in legend] == ["read", "write"]
+    assert all(0 <= item[2] and item[3] <= width and item[8] == 1 for item in legend)
+    titles = [item for one in page.picture()["seen"] if (item := json.loads(one))[0] == "title-text"]
+    assert all(title[5] <= item[4] for title in titles for item in legend), (titles, legend)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("identity", ["cluster-latency-percentiles", "cluster-latency-heatmap", "compare-runs-runs"])
 def test_k4_an_sla_moves_no_heading(majors, two_runs, identity) -> None:
     page, spec = majors["light"], panel_of(two_runs, identity).answered("whole")
