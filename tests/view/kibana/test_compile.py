@@ -284,11 +284,18 @@ def example_store(tmp_path_factory) -> tuple[str, str]:
     return store, record.run
 
 
-def test_the_story_comes_first() -> None:
-    """What happened, when it broke a promise, the shape of it, which host."""
+ROW_PX, ABOVE_PX, SCREEN_PX = 28, 180, 800  # a row of Kibana's grid; its head, query bar and controls
+
+
+def test_k6_the_first_screen_has_tiles_story_and_heat_map() -> None:
+    """At 1,280 x 800: the worst windows, what happened, the shape of it."""
     [cluster] = [one for one in dashboards() if one.id == "cluster-latency"]
     below = sorted(cluster.panels, key=lambda panel: (panel.at.y, panel.at.x))
-    assert [panel.id for panel in below][:5] == ["findings", "episodes", "heatmap", "hosts", "incomplete"]
+    first = ["p99", "p99-9", "max", "story", "heatmap"]
+    assert [panel.id for panel in below][: len(first)] == first
+    [board] = [saved for saved in DASHBOARDS if saved.id.endswith("cluster-latency")]
+    ends = {panel["panelIndex"]: panel["gridData"]["y"] + panel["gridData"]["h"] for panel in board.attributes["panelsJSON"]}
+    assert max(ends[name] for name in first) * ROW_PX <= SCREEN_PX - ABOVE_PX
     assert all(saved.attributes["description"].endswith(f"The numbers: {panel.command}") for saved, panel in described())
 
 
