@@ -171,9 +171,11 @@ def heading(note: str, *, width: bool) -> Signal:
     listed = f"length({runs}) > 2 ? length({runs}) + ' runs' : 'run ' + join(pluck({runs}, 'run'), ' | ')"
     names = f"({listed}) + {other} + ', ' + join(pluck({kinds}, 'kind'), ', ')"
     lacking = "length(data('lacking')) ? 'SAMPLES ARE MISSING (see Complete windows); ' : ''"
+    those = "' operations FAILED: slower than any, and in no percentile here; '"
+    failed = f"({first}.failed && indexof({first}.kind, 'failed') < 0 ? format({first}.failed, ',') + {those} : '')"
     wide = f" + ', windows of ' + format({first}.width / 1000, ',') + ' s'" if width else ""
     approximate = "length(data('approximate')) ? 'APPROXIMATE: samples stand where their wide bins report them; ' : ''"
-    shown = f"length(data('chosen')) ? ({lacking}) + ({approximate}) + {names}{wide} + '; ' + ({note}) : '{NOTHING}'"
+    shown = f"length(data('chosen')) ? ({lacking}) + ({approximate}) + {failed} + {names}{wide} + '; ' + ({note}) : '{NOTHING}'"
     return {"name": "heading", "update": f"{FAILED} + ({shown})"}
 
 

@@ -31,6 +31,7 @@ HDR_WINDOWS, HEAT_WINDOWS = 71, 42  # the budget: 7 times as many, fine and coar
 MEDIAN = 50
 HDR = {"number_of_significant_value_digits": 2}
 OVERVIEW, STORED = "rollup.overview", "rollup.stored"
+FAILED_BELOW = -15  # of kind_preference
 FINE_MINUTES = 5  # up to about this range windows are narrower than the 10 s of overviews
 FIRST_OCTAVE, LAST_OCTAVE = 10, 36
 ROWS, NARROW_ROWS = 8, 64  # an octave: of heat maps, of distributions
@@ -193,10 +194,20 @@ def body(
     inside: Json = {"kinds": {"terms": kind, "aggs": {"preference": highest("kind_preference"), **asked}}}
     if by_layer:
         inside = {layer: {"filter": query, "aggs": inside} for layer, query in _layers().items()}
+    if "rollup.scope" in where:
+        inside["failed"] = _failed(both=both)
     of_runs = {"terms": run, "aggs": {**began, **inside}}
     picked = {"filter": {"bool": {"filter": terms}}, "aggs": {"runs": of_runs, "names": {"cardinality": {"field": "run.id"}}}}
     target = _target(inner)
     return {"size": 0, "aggs": {"picked": picked, **({"clock": _clock(target)} if target else {})}}
+
+
+def _failed(*, both: bool) -> Json:
+    """Return the aggregation of how many operations failed: their kinds are below all others, and each counts all of them."""
+    below: Json = {"range": {"kind_preference": {"lt": FAILED_BELOW}}}
+    kind = {"field": "kind", "size": 1, "order": {"preference": "desc"}}
+    kinds = {"kinds": {"terms": kind, "aggs": {"preference": highest("kind_preference"), "n": samples()}}}
+    return {"filter": {"bool": {"filter": [below, {"term": {OVERVIEW: True}}]}} if both else below, "aggs": kinds}
 
 
 def _began(where: Mapping[str, Any]) -> Json:
