@@ -205,10 +205,19 @@ def percentile(percents: Sequence[float] = requests.PERCENTS) -> Signal:
     return {"name": "percentile", "value": 99, "bind": bind}
 
 
-def threshold() -> list[Signal]:
-    """Return the signals of the SLA line: milliseconds, 0 for none."""
+def threshold(*, kept: bool = False) -> list[Signal]:
+    """Return the signals of the SLA line: milliseconds, 0 for none.
+
+    Where `kept`, without a number it is the lowest threshold that the run has broken at the percentile that is chosen.
+    """
     bind = {"input": "number", "min": 0, "step": 0.1, "name": "SLA, ms "}
-    return [{"name": "sla_ms", "value": 0, "bind": bind}, {"name": "sla", "update": "(toNumber(sla_ms) || 0) * 1e6"}]
+    lowest = "length(data('promised')) ? data('promised')[0].threshold : 0" if kept else "0"
+    return [{"name": "sla_ms", "value": 0, "bind": bind}, {"name": "sla", "update": f"toNumber(sla_ms) * 1e6 || ({lowest})"}]
+
+
+def promised() -> Entry:
+    """Return the entry with the objectives of the percentile that is chosen, the lowest threshold first."""
+    return entry("promised", "promises", {"type": "filter", "expr": "datum.percentile == percentile"})
 
 
 def choice(name: str, value: Any, options: Sequence[Any], label: str) -> Signal:

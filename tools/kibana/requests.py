@@ -251,10 +251,11 @@ def step_field(where: Mapping[str, Any]) -> str:
 
 
 def marks() -> Json:
-    """Return the request for annotations: those without an end, then those that lasted longest."""
+    """Return the request for annotations: those without an end, then those that lasted longest; then broken objectives."""
+    promised = {"objective.threshold_ns": {"order": "asc", "missing": "_first", "unmapped_type": "long"}}
     lasted = {"mark.duration_ns": {"order": "desc", "missing": "_first", "unmapped_type": "long"}}
-    columns = ["run.id", "mark.at_ns", "mark.duration_ns", "text"]
-    return {"size": 1000, "_source": columns, "sort": [lasted, {"@timestamp": "asc"}]}
+    columns = ["run.id", "mark.at_ns", "mark.duration_ns", "text", "objective.percentile", "objective.threshold_ns"]
+    return {"size": 1000, "_source": columns, "sort": [promised, lasted, {"@timestamp": "asc"}]}
 
 
 def url(index: str, asked: Mapping[str, Any], *, filtered: bool = True) -> Json:

@@ -343,16 +343,30 @@ def curve(parts: Sequence[Transform]) -> list[Entry]:
 
 
 def noted(prefix: str) -> list[Entry]:
-    """Return the entry `marks`: what was noted of the chosen runs, whatever host or operation is chosen."""
-    asked = {"name": "notes", "url": url(f"{prefix}-marks*", marks(), filtered=False), "format": {"property": "hits.hits"}}
+    """Return the entries `marks`, what was noted of the chosen runs, and `promises`, objectives that they have broken.
+
+    Whatever host or operation is chosen.
+    """
+    asked = url(f"{prefix}-marks*,{prefix}-episodes*", marks(), filtered=False)
+    known = {"type": "lookup", "from": "chosen", "key": "run", "fields": ["_source.run.id"], "values": ["run"], "as": ["known"]}
     table = entry(
         "marks",
         "notes",
-        {"type": "lookup", "from": "chosen", "key": "run", "fields": ["_source.run.id"], "values": ["run"], "as": ["known"]},
-        keep("datum.known"),
-        formula("t", "toNumber(datum.sort[1])"),
+        known,
+        keep("datum.known && datum._source.mark"),
+        formula("t", "toNumber(datum.sort[2])"),
         formula("t2", "isValid(datum._source.mark.duration_ns) ? datum.t + datum._source.mark.duration_ns / 1e6 : null"),
         formula("text", "datum._source.text"),
         only("t", "t2", "text"),
     )
-    return [asked, table]
+    promises = entry(
+        "promises",
+        "notes",
+        known,
+        keep("datum.known && datum._source.objective && datum._source.objective.threshold_ns > 0"),
+        formula("percentile", "toNumber(datum._source.objective.percentile)"),
+        formula("threshold", "datum._source.objective.threshold_ns"),
+        {"type": "aggregate", "groupby": ["percentile", "threshold"]},
+        {"type": "collect", "sort": {"field": "threshold"}},
+    )
+    return [{"name": "notes", "url": asked, "format": {"property": "hits.hits"}}, table, promises]

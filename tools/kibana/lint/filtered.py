@@ -48,7 +48,7 @@ def _vega(saved: SavedObject, chosen: list[str], objects: Objects) -> Iterator[P
             continue
         if "%timefield%" not in url and TIMES not in str(url.get("body")):
             yield saved.id, f"{name} does not follow the time range: it has no %timefield%"
-        if index in OF_RUNS:
+        if set(index.split(",")) <= OF_RUNS:
             continue
         if url.get("%context%") is not True:
             yield saved.id, f"{name} does not follow the filters: it has no %context%"

@@ -24,8 +24,8 @@ def fields(objects: Objects) -> Iterator[Problem]:
         if not read.index:
             yield read.panel, "no data view covers the index that it reads"
             continue
-        known = view_fields(read.index)
-        for name in sorted(_named(read) - known.keys()):
+        known = {name for index in read.index.split(",") for name in view_fields(index)}
+        for name in sorted(_named(read) - known):
             if LABELS in known and name.startswith(f"{LABELS}."):
                 continue
             yield read.panel, f"{read.index} have no field {name}"
