@@ -123,7 +123,9 @@ def _bucket(
     if params.get("accuracyMode"):
         sized = {"shard_size": max(ACCURATE_SHARD_SIZE, params["size"] * 3 // 2 + 10)}
     asked = {**field, "order": {path: params["orderDirection"]}, "size": params["size"], **sized}
-    return {"terms": {**asked, **({"missing": MISSING} if params.get("otherBucket") and params.get("missingBucket") else {})}}, beside
+    return {
+        "terms": {**asked, **({"missing": MISSING} if params.get("otherBucket") and params.get("missingBucket") else {})}
+    }, beside
 
 
 def _order(params: Mapping[str, Any], place: str, columns: Mapping[str, Any], places: Mapping[str, str]) -> tuple[str, Json]:

@@ -44,7 +44,10 @@ def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
         promised(),
     ]
     return filled(
-        "omission", data, [percentile(), *threshold(kept=True), named()], f"'median, p' + percentile + ' and maximum ' + {NEAREST}"
+        "omission",
+        data,
+        [percentile(), *threshold(kept=True), named()],
+        f"'median, p' + percentile + ' and maximum ' + {NEAREST}",
     )
 
 

@@ -153,8 +153,9 @@ def _overlapping(prefix: str, index: str, fields: Sequence[str], end: str, sort:
 
 
 def _of_run(name: str, source: str, *more: Transform) -> Entry:
-    known = {"type": "lookup", "from": "chosen", "key": "run", "fields": ["_source.run.id"], "values": ["run"], "as": ["known"]}
-    return entry(name, source, known, keep("datum.known"), formula("t", "datum._source['@timestamp']"), list(more), keep("datum.says"))
+    """Return an entry with the documents of the run that is shown which say something."""
+    began = formula("t", "datum._source['@timestamp']")
+    return entry(name, source, tables.KNOWN, keep("datum.known"), began, list(more), keep("datum.says"))
 
 
 def _told(sources: Sequence[str], kept: Sequence[str] = ()) -> Entry:

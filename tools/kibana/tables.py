@@ -28,6 +28,7 @@ LISTED = "length(datum.of.layouts.buckets) > {0} && indexof(datum.of.layouts.buc
 FAILED = "datum.by_run.failed.kinds.buckets"
 CARRIES = "(datum.p <= 50 || datum.n * round((100 - datum.p) * 1e4) >= 1e6)"
 BEYOND = "datum.n - ceil(datum.n * round(datum.p * 1e4) / 1e6)"
+KNOWN = {"type": "lookup", "from": "chosen", "key": "run", "fields": ["_source.run.id"], "values": ["run"], "as": ["known"]}
 POINT = ("t", "t2", "label", "row", "p", "v", "n", "beyond", "open")
 
 
@@ -348,11 +349,10 @@ def noted(prefix: str) -> list[Entry]:
     Whatever host or operation is chosen.
     """
     asked = url(f"{prefix}-marks*,{prefix}-episodes*", marks(), filtered=False)
-    known = {"type": "lookup", "from": "chosen", "key": "run", "fields": ["_source.run.id"], "values": ["run"], "as": ["known"]}
     table = entry(
         "marks",
         "notes",
-        known,
+        KNOWN,
         keep("datum.known && datum._source.mark"),
         formula("t", "toNumber(datum.sort[2])"),
         formula("t2", "isValid(datum._source.mark.duration_ns) ? datum.t + datum._source.mark.duration_ns / 1e6 : null"),
@@ -362,7 +362,7 @@ def noted(prefix: str) -> list[Entry]:
     promises = entry(
         "promises",
         "notes",
-        known,
+        KNOWN,
         keep("datum.known && datum._source.objective && datum._source.objective.threshold_ns > 0"),
         formula("percentile", "toNumber(datum._source.objective.percentile)"),
         formula("threshold", "datum._source.objective.threshold_ns"),

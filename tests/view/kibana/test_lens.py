@@ -303,6 +303,64 @@ def test_runs_and_their_states(site, panels) -> None:
     assert {(row["sources loading"], row["documents refused"]) for row in rows} == {(None, None)}
 
 
+def lines(page, site, picture: str, shown: Shown, **words) -> list[dict]:
+    """The lines of a panel of lines, in their order."""
+    page.draw(site.answered(site.spec(picture, **words), shown), width=900, height=900)
+    return sorted(page.table("told"), key=lambda row: row["place"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", [*RUNS, None])
+def test_k3_what_happened_is_told_of_the_run_that_is_shown(page, site, run: str | None) -> None:
+    """For any host that is chosen; without a choice of the run that began last."""
+    early, last = sorted(RUNS, key=lambda run: record_of(site, run).start_ns)
+    both = Shown(shown_of(site, early).begin_ms - 60_000, shown_of(site, last).end_ms + 60_000)
+    own = (chosen("run.id", [record_of(site, run).run]),) if run else ()
+    shown = replace(both, filters=(*own, chosen("host.name", [RUNS[run or last][1]])))
+    told = lines(page, site, "story", shown, scope="host", level="overview")
+    name = record_of(site, run or last).run
+    with open_store(site.sqlite) as store:
+        findings = sorted((one.rank, one) for one in store.findings_of([name]) if one.text)
+        episodes, marks = store.episodes([name]), store.marks_of([name])
+    said = [(row["says"], row["t"], row["t2"]) for row in told if row["t"]]
+    expected = [(one.text, one.start_ns // MS, one.end_ns // MS) for _, one in findings]
+    assert said[: len(expected)] == expected != []
+    assert [(t, t2) for says, t, t2 in said if says.startswith("broken: ")] == [
+        (one.start_ns // MS, one.end_ns // MS) for one in sorted(episodes, key=lambda one: one.start_ns)
+    ]
+    assert len(said) == len(expected) + len(episodes) + len(marks)
+    [first] = [mark for mark in page.marks("targets") if mark == min(page.marks("targets"), key=lambda mark: mark["y1"])]
+    place = page.page.locator("#place canvas").bounding_box()
+    page.page.mouse.click(place["x"] + 300, place["y"] + (first["y1"] + first["y2"]) / 2)
+    [(called, begin, end)] = page.called()
+    assert called == "kibanaSetTimeFilter" and begin % 10_000 == 0 and (end + 1) % 10_000 == 0
+    assert begin <= said[0][1] <= said[0][2] <= end
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", RUNS)
+def test_worst_windows_are_the_worst(page, site, run: str) -> None:
+    told = lines(page, site, "worst", shown_of(site, run), scope="cluster", level="overview")
+    for op in ("read", "write"):
+        found = sorted((row["p99"] or 0, row["t"], row["max"], row["n"]) for row in told if row["operation"] == op)
+        rows = [row for row in table_of(site, run) if row["op"] == op]
+        every = [(row["p99"] or 0, row["start_ns"] // MS, row["max"], row["count"]) for row in rows]
+        assert found == sorted(sorted(every, key=lambda row: (-row[0], row[1]))[:20])
+    assert [row["p99"] or 0 for row in told] == sorted((row["p99"] or 0 for row in told), reverse=True)
+
+
+@pytest.mark.slow
+def test_k6_all_runs_are_listed_whatever_is_chosen(page, site) -> None:
+    told = lines(page, site, "all-runs", Shown(0, 1000, (chosen("host.name", ["ceph-a"]),)), scope="cluster", level="run")
+    with open_store(site.sqlite) as store:
+        records = [one for one in store.runs() if one.run in {row["run"] for row in told}]
+        samples = {one.run: store.answer(Question(runs=(one.run,), step="all")).samples for one in records}
+    assert {record_of(site, run).run for run in RUNS} <= samples.keys()
+    assert {row["run"]: row["n"] for row in told} == samples
+    starts = [next(one.start_ns for one in records if one.run == row["run"]) for row in told]
+    assert starts == sorted(starts, reverse=True)
+
+
 @pytest.fixture(scope="session")
 def bare(server, tmp_path_factory):
     """A run without kind, host and operation: an untagged HdrHistogram log of a program that is not known."""

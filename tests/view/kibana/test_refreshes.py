@@ -31,7 +31,9 @@ SIZES = ((1322, 269), (920, 269))  # what Kibana gives a panel of a whole row at
 PANELS = sorted(
     {f"{dashboard.id}-{panel.id}" for dashboard in dashboards() for panel in dashboard.panels if panel.kind == "vega"}
 )
-CHOOSING = few([name for name in PANELS if name.endswith(("percentiles", "-runs", "heatmap", "lags", "-load", "-maps", "-gap"))], 3, 7)
+CHOOSING = few(
+    [name for name in PANELS if name.endswith(("percentiles", "-runs", "heatmap", "lags", "-load", "-maps", "-gap"))], 3, 7
+)
 CHOICES: dict[str, Any] = {"percentile": 99.9, "sla_ms": 20, "shading": "linear", "axis": "linear", "number": "p50", "drop": 1}
 
 

@@ -267,7 +267,9 @@ def forty_a_second(folder: Path, *, failing: bool = False) -> list[str]:
     for host in ("h1", "h2", "h3"):
         took = np.exp(chance.normal(6, 1, 4800)).astype(int)
         states = np.where(failing & (chance.random(4800) < (0.05 if host == "h3" else 0.002)), "timeout", "ok")
-        rows = [f"{(BEGIN_S * 1_000_000) + number * 25_000},{us},read,{state}" for number, (us, state) in enumerate(zip(took, states))]
+        rows = [
+            f"{(BEGIN_S * 1_000_000) + number * 25_000},{us},read,{state}" for number, (us, state) in enumerate(zip(took, states))
+        ]
         (folder / f"{host}.csv").write_text("\n".join(["start_us,took_us,op,state", *rows]) + "\n")
         words.append(str(folder / f"{host}.csv"))
     (folder / "described.yml").write_text(DESCRIBED)
@@ -311,7 +313,9 @@ def test_failed_operations_are_counted_and_said(page, failing) -> None:
         ).columns
     for picture in ("heatmap", "distribution"):
         page.draw(failing.answered(failing.spec(picture)))
-        assert page.signal("heading").startswith(f"{failed} operations FAILED: slower than any, and in no percentile here; run forty")
+        assert page.signal("heading").startswith(
+            f"{failed} operations FAILED: slower than any, and in no percentile here; run forty"
+        )
     [saved] = [one for one in compiled(failing.prefix) if one.id.endswith("cluster-latency-failed")]
     rows = [row for row in asked_rows(failing, saved, failing.shown) if row["failed operations a second"] is not None]
     told = {(row["@timestamp"], row["host.name"]): round(10 * row["failed operations a second"]) for row in rows}
