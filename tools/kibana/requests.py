@@ -205,9 +205,8 @@ def body(
 def _failed(*, both: bool) -> Json:
     """Return the aggregation of how many operations failed: their kinds are below all others, and each counts all of them."""
     below: Json = {"range": {"kind_preference": {"lt": FAILED_BELOW}}}
-    kind = {"field": "kind", "size": 1, "order": {"preference": "desc"}}
-    kinds = {"kinds": {"terms": kind, "aggs": {"preference": highest("kind_preference"), "n": samples()}}}
-    return {"filter": {"bool": {"filter": [below, {"term": {OVERVIEW: True}}]}} if both else below, "aggs": kinds}
+    counted = {"n": samples(), "kinds": {"cardinality": {"field": "kind"}}}
+    return {"filter": {"bool": {"filter": [below, {"term": {OVERVIEW: True}}]}} if both else below, "aggs": counted}
 
 
 def _began(where: Mapping[str, Any]) -> Json:

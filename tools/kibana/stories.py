@@ -35,9 +35,7 @@ def story(prefix: str, fields: Fields) -> Spec:
         answer(prefix, requests.body(fields, {"n": requests.samples()})),
         *tables.chosen_runs(),
         *_found(prefix),
-        *_broken(prefix),
-        *tables.noted(prefix),
-        entry("noted_lines", "marks", formula("says", "'noted: ' + datum.text")),
+        *_noted(prefix),
         entry("silent", "chosen", keep("!length(data('found_lines'))"), formula("t", "null"), formula("says", unsaid)),
         _told(("found_lines", "silent", "broken_lines", "noted_lines")),
     ]
@@ -107,7 +105,7 @@ def _found(prefix: str) -> list[Entry]:
     stale = f"({TOLD} ? '' : '; told by another version: see tailboard explain')"
     left = f"{of}.share >= 0.01 ? format({of}.share, '.2~p') + ' of the excess latency is explained by none of these' : ''"
     return [
-        _overlapping(prefix, "findings", FINDINGS, "finding.end", [{"finding.rank": "asc"}]),
+        _overlapping(prefix, ("findings",), FINDINGS, "finding.end", [{"finding.rank": "asc"}]),
         _of_run(
             "found_lines",
             "findings",
@@ -120,8 +118,8 @@ def _found(prefix: str) -> list[Entry]:
     ]
 
 
-def _broken(prefix: str) -> list[Entry]:
-    """Return the entry `broken_lines`: the episodes of objectives, in time order."""
+def _noted(prefix: str) -> list[Entry]:
+    """Return the entries `broken_lines`, the episodes of objectives, and `noted_lines`, the marks, in time order."""
     of = "datum._source.episode"
     rate = f"isValid(datum._source.objective.least_rate) ? 'lowest ' + format({of}.lowest_rate, ',.4~g') + '/s'"
     peak = f"{of}.peak_ns > 0 ? 'peak ' + ({of}.peak_open ? 'at least ' : '') + ({_shown(f'{of}.peak_ns')})"
@@ -132,24 +130,32 @@ def _broken(prefix: str) -> list[Entry]:
         f"format({of}.samples, ',') + ' samples'",
         f"{of}.state",
     ]
-    fields = (*PROMISED, *(f"episode.{name}" for name in BROKEN))
+    says = f"{of} ? 'broken: ' + datum._source.objective.name + ': ' + {_listed(', '.join(facts))} : null"
+    lasted = "datum._source.mark && datum._source.mark.duration_ns ? datum.t + datum._source.mark.duration_ns / 1e6 : null"
+    fields = (*PROMISED, *(f"episode.{name}" for name in BROKEN), "mark.duration_ns", "text")
     return [
-        _overlapping(prefix, "episodes", fields, "episode.end", [{"@timestamp": "asc"}]),
+        _overlapping(prefix, ("marks", "episodes"), fields, "episode.end", [{"@timestamp": "asc"}]),
+        _of_run("broken_lines", "marks", formula("t2", f"{of} ? {of}.end : null"), formula("says", says)),
         _of_run(
-            "broken_lines",
-            "episodes",
-            formula("t2", f"{of}.end"),
-            formula("says", f"'broken: ' + datum._source.objective.name + ': ' + {_listed(', '.join(facts))}"),
+            "noted_lines",
+            "marks",
+            formula("t2", lasted),
+            formula("says", f"{of} ? null : 'noted: ' + datum._source.text"),
         ),
     ]
 
 
-def _overlapping(prefix: str, index: str, fields: Sequence[str], end: str, sort: Sequence[Mapping[str, str]]) -> Entry:
-    """Return the data entry with documents that have a part in the time range."""
-    edges = {"@timestamp": {"lte": {"%timefilter%": "max"}}, end: {"gte": {"%timefilter%": "min"}}}
-    ranges = [{"range": {field: {**edge, "format": "epoch_millis"}}} for field, edge in edges.items()]
-    body = {"size": MOST, "_source": ["@timestamp", *fields], "sort": list(sort), "query": {"bool": {"filter": ranges}}}
-    return {"name": index, "url": {"index": f"{prefix}-{index}*", "body": body}, "format": {"property": "hits.hits"}}
+def _overlapping(
+    prefix: str, indices: Sequence[str], fields: Sequence[str], end: str, sort: Sequence[Mapping[str, str]]
+) -> Entry:
+    """Return the data entry, called after the first of the indices, with documents that have a part in the time range."""
+    edge = {name: {"%timefilter%": name} for name in ("min", "max")}
+    since = [{"range": {field: {"gte": edge["min"], "format": "epoch_millis"}}} for field in ("@timestamp", end)]
+    until = {"range": {"@timestamp": {"lte": edge["max"], "format": "epoch_millis"}}}
+    query = {"bool": {"filter": [until, {"bool": {"should": since, "minimum_should_match": 1}}]}}
+    body = {"size": MOST, "_source": ["@timestamp", *fields], "sort": list(sort), "query": query}
+    names = ",".join(f"{prefix}-{index}*" for index in indices)
+    return {"name": indices[0], "url": {"index": names, "body": body}, "format": {"property": "hits.hits"}}
 
 
 def _of_run(name: str, source: str, *more: Transform) -> Entry:

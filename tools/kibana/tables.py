@@ -25,7 +25,6 @@ BEYOND_ROWS = 1 << (LAST_OCTAVE + 1)  # the upper edge of the row above all edge
 # A layout whose bins are not those of the panel (exponential, listed edges), among the first two of a run.
 LISTED = "length(datum.of.layouts.buckets) > {0} && indexof(datum.of.layouts.buckets[{0}].key, 'loglinear') != 0"
 
-FAILED = "datum.by_run.failed.kinds.buckets"
 CARRIES = "(datum.p <= 50 || datum.n * round((100 - datum.p) * 1e4) >= 1e6)"
 BEYOND = "datum.n - ceil(datum.n * round(datum.p * 1e4) / 1e6)"
 KNOWN = {"type": "lookup", "from": "chosen", "key": "run", "fields": ["_source.run.id"], "values": ["run"], "as": ["known"]}
@@ -71,7 +70,7 @@ def chosen_runs(layers: Sequence[str] = ()) -> list[Entry]:
             formula("several", "datum.names.value"),
             flatten("runs.buckets", "by_run"),
             formula("run", "datum.by_run.key"),
-            formula("failed", f"datum.by_run.failed && length({FAILED}) ? {FAILED}[0].n.value : 0"),
+            formula("failed", "datum.by_run.failed ? datum.by_run.failed.n.value / max(1, datum.by_run.failed.kinds.value) : 0"),
             kinds,
             formula("kind", "datum.of.key"),
             formula("of", f"datum.of.fine ? ({WHOLE} ? datum.of.fine : datum.of.coarse) : datum.of"),
