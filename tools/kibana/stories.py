@@ -45,8 +45,8 @@ def story(prefix: str, fields: Fields) -> Spec:
 def worst(prefix: str, fields: Fields) -> Spec:
     """Return the windows of each operation with the highest p99."""
     numbers = {"p99": requests.highest("latency.p99"), "max": requests.highest("latency.max"), "n": requests.samples()}
+    numbers["t"] = requests.highest("@timestamp")
     ends = {"terms": {"field": "interval.end_ns", "size": WORST, "order": {"p99": "desc"}}, "aggs": numbers}
-    ends["aggs"]["t"] = requests.highest("@timestamp")
     operations = {"field": "operation", "missing": "-", "size": requests.OPERATIONS}
     asked = {"n": requests.samples(), "operations": {"terms": operations, "aggs": {"ends": ends}}}
     reached = f"({_shown('datum.p99')})"
