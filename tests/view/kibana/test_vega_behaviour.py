@@ -123,7 +123,7 @@ def test_two_runs_side_by_side(page, two_runs) -> None:
     page.draw(two_runs.answered(two_runs.spec("curves")))
     for run in {row["run"] for row in rows}:
         report = vega.curve(answer(two_runs, runs=(run,), step="all"))
-        own = [row for row in page.table("points") if row["label"].startswith(f"{run},")]
+        own = [row for row in page.table("points") if row["label"] == run]
         assert picked(own, "cum", "v", "n") == columns(report, "cum", "v", "n")
 
 
