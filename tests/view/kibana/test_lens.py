@@ -351,6 +351,19 @@ def test_worst_windows_are_the_worst(page, site, run: str) -> None:
 
 
 @pytest.mark.slow
+def test_k6_objectives_that_a_run_has_broken_are_drawn_at_their_percentile(page, site) -> None:
+    page.draw(site.answered(site.spec("percentiles"), shown_of(site, "nightly")))
+    with open_store(site.sqlite) as store:
+        kept = store.episodes([record_of(site, "nightly").run])
+    for percent in (90, 99, 99.9):
+        page.choose(percentile=percent)
+        limits = [one.threshold_ns for one in kept if one.percentile and float(one.percentile) == percent]
+        assert page.signal("sla") == min(limits, default=0), percent
+    page.choose(percentile=99, sla_ms=7)
+    assert page.signal("sla") == 7_000_000
+
+
+@pytest.mark.slow
 def test_k6_all_runs_are_listed_whatever_is_chosen(page, site) -> None:
     told = lines(page, site, "all-runs", Shown(0, 1000, (chosen("host.name", ["ceph-a"]),)), scope="cluster", level="run")
     with open_store(site.sqlite) as store:
