@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -157,14 +158,41 @@ def _loaded(files: list[Path], chosen: LoadOptions, url: str, *, strict: bool) -
     with open_store(url, write=True) as store, letters_named(store), Progress("loading") as bar:
         account = load_all(files, store, chosen, lambda done, total: bar(done, total, rate(store, began)))
         refused, sentence = store.refusals()
+        links = kibana_links(store, url, account.runs) if account.runs else []
     account.seconds = time.monotonic() - began
-    for line in sentences_of(account, url):
+    for line in (*sentences_of(account, url), *links):
         say(line)
     if refused:
         return account, StoreError(sentence)
     if strict and (account.rows.rejected or account.refused):
         return account, InputError("rows were rejected or files refused, and --strict was given")
     return account, None
+
+
+def kibana_links(store: Store, url: str, runs: Sequence[str] = ()) -> list[str]:
+    """Return a sentence with Kibana's address for each run, without runs for what comes in now.
+
+    None where $TAILBOARD_KIBANA does not say where Kibana is, or `url` is no server's.
+    """
+    kibana = os.environ.get("TAILBOARD_KIBANA", "")
+    if not kibana or not url.startswith(("http://", "https://", "cloud:")):
+        return []
+    from ingest.core.grid import MS
+    from ingest.store.elastic.client import parse_address
+    from ingest.store.records import overview_step
+    from ingest.view.kibana.importing import dashboard_link
+
+    prefix = parse_address(url).prefix
+    if not runs:
+        return [f"Kibana: {dashboard_link(kibana, prefix)}"]
+    catalogue, links = store.catalogue(), []
+    for record in catalogue.records:
+        ends = [stored.last_ns for stored in catalogue.latencies(record.run) if stored.last_ns is not None]
+        if record.run in runs and ends:
+            step = overview_step(record.step_ns)  # panels take the windows that begin in the range
+            span = (record.start_ns // step * step // MS, -(-max(ends) // step) * step // MS - 1)
+            links.append(f"Kibana: {dashboard_link(kibana, prefix, record.run, span)}")
+    return links
 
 
 def rate(store: Store, began: float) -> str:

@@ -186,6 +186,7 @@ def _show_imported(connection: Kibana, account: Account) -> None:
     taken = f"{counted(len(account.imported), 'object')} imported, {sum(one.overwritten for one in account.imported)} of them"
     place = connection.place
     say(f"{place} (Kibana {connection.version}): {taken} overwritten; look at {place}/app/dashboards")
+    say(f"TAILBOARD_KIBANA={place} in the environment: a load prints the address of the dashboard that shows its run")
 
 
 def _set_up_rules(connection: Kibana, prefix: str, objectives: Sequence[AnyObjective], *, dry_run: bool) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingest.api.words import paths_of, share
-from ingest.cli.load import Loading, load_options
+from ingest.cli.load import Loading, kibana_links, load_options
 from ingest.cli.options import PERCENTILES, command, option
 from ingest.cli.output import INTERRUPTED, say
 from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of
@@ -107,11 +107,15 @@ def watch(options: Options) -> int:
     with open_store(url, write=True) as store, letters_named(store), heeding(stop):
         shown = _Shown(as_json=options.as_json, accuracy=accuracy)
         running = WatchCycle(Watching.begun(paths, store, chosen), [each for each in (telling, accuracy) if each is not None])
+        for link in kibana_links(store, url):
+            say(link)
         _cycles(running, shown, pace, idle, stop, accuracy)
         _let_signals_end_it()
         shown.cycle(running.cycle(last=True))
         account = running.settle()
         shown.end(account, url, running.watching.said)
+        for link in kibana_links(store, url, account.runs) if account.runs else ():
+            say(link)
         keep_marks(store, account.runs, marks)
         if telling is not None:
             telling.end(store, sorted(account.runs))

@@ -7,8 +7,8 @@ for (const name of ["kibanaSetTimeFilter", "kibanaAddFilter", "kibanaRemoveFilte
 const logger = (level) => (...words) => { window.problems.push(`${level}: ${words.map((word) => word?.stack ?? word).join(" ")}`); return log; };
 const log = { level: () => log, error: logger("error"), warn: logger("warn"), info: () => log, debug: () => log };
 
-// `restored` are signals of an earlier view: what Kibana puts back after a refresh.
-window.draw = async (spec, { width, height, config = {}, restored = null, renderer = "canvas" }) => {
+// `restored` are signals of an earlier view: what Kibana puts back after a refresh, before the view first runs or (`late`) after that.
+window.draw = async (spec, { width, height, config = {}, restored = null, late = false, renderer = "canvas" }) => {
   window.view?.finalize();
   window.called.length = window.problems.length = 0;
   const place = document.getElementById("place");
@@ -16,7 +16,8 @@ window.draw = async (spec, { width, height, config = {}, restored = null, render
   const runtime = vega.parse(spec, config, { ast: true });
   window.view = new vega.View(runtime, { expr: vega.expressionInterpreter, renderer, container: place, logger: log, hover: true });
   view.width(width).height(height);
-  await (restored ? view.setState({ signals: restored }) : view.runAsync());
+  if (late || !restored) await view.runAsync();
+  if (restored) await view.setState({ signals: restored });
   return window.problems;
 };
 // Tables and signals of the top level and of the groups within.
@@ -55,7 +56,7 @@ window.picture = () => {
       for (const child of mark.items) {
         const { bounds: { x1, x2, y1, y2 }, fill, stroke, opacity, text } = child;
         if (mark.marktype !== "group") seen.push([mark.role, mark.marktype, ...[x1 + x, x2 + x, y1 + y, y2 + y].map(near), String(fill ?? ""), String(stroke ?? ""), opacity ?? 1, String(text ?? "")]);
-        else walk(child, x + (child.x ?? 0), y + (child.y ?? 0));
+        else if (opacity !== 0) walk(child, x + (child.x ?? 0), y + (child.y ?? 0));
       }
     }
   };

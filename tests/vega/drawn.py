@@ -49,7 +49,7 @@ def theme(colors: Mapping[str, str]) -> dict[str, Any]:
         "axis": axis,
         "title": {"color": ink},
         "legend": {"labelColor": ink, "titleColor": ink},
-        "style": {"group-title": {"fill": ink}},
+        "style": {"group-title": {"fill": ink}, "guide-label": {"fill": ink}},
     }
 
 
@@ -61,10 +61,16 @@ class Drawn:
         self.colors = colors
 
     def draw(
-        self, spec: Mapping[str, Any], *, width: int = 1000, height: int = 400, restored: Mapping[str, Any] | None = None
+        self,
+        spec: Mapping[str, Any],
+        *,
+        width: int = 1000,
+        height: int = 400,
+        restored: Mapping[str, Any] | None = None,
+        late: bool = False,
     ) -> None:
-        """Draw a spec; AssertionError for any warning of Vega."""
-        options = {"width": width, "height": height, "config": theme(self.colors), "restored": restored}
+        """Draw a spec; `restored` signals are set before its first run, or `late`. AssertionError for any warning of Vega."""
+        options = {"width": width, "height": height, "config": theme(self.colors), "restored": restored, "late": late}
         problems = self.page.evaluate("([spec, options]) => draw(JSON.parse(spec), options)", [json.dumps(spec), options])
         assert not problems, problems
 

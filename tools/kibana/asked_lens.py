@@ -1,7 +1,8 @@
 """What Kibana would ask the server for a Lens panel: the layer's columns as one tree of aggregations.
 
 Buckets nest in the order of the columns, numbers lie in the innermost; what orders a bucket is computed beside it, too. Names are
-the places of the columns, a filtered number is `3-metric` in `3-filter`. Source: Kibana's code, to_expression of Lens and the agg
+the places of the columns, a filtered number is `3-metric` in `3-filter`. Where a list is longer than its size, a second search
+for "Other" follows; it is not imitated. Source: Kibana's code, to_expression of Lens and the agg
 types, read and not run (no Kibana ran here), with its default settings. Intervals are fixed ones and in UTC.
 """
 
@@ -29,6 +30,7 @@ UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": HOUR}
 METRICS = {"max": "max", "min": "min", "sum": "sum", "unique_count": "cardinality"}
 COMPUTED = frozenset({"formula", "math"})
 BUCKETS = frozenset({"terms", "date_histogram"})
+MISSING = "__missing__"
 FEW, SHARD_SIZE, ACCURATE_SHARD_SIZE = 10, 25, 1000
 
 
@@ -120,7 +122,10 @@ def _bucket(
     sized = {"shard_size": SHARD_SIZE} if params["size"] <= FEW else {}
     if params.get("accuracyMode"):
         sized = {"shard_size": max(ACCURATE_SHARD_SIZE, params["size"] * 3 // 2 + 10)}
-    return {"terms": {**field, "order": {path: params["orderDirection"]}, "size": params["size"], **sized}}, beside
+    asked = {**field, "order": {path: params["orderDirection"]}, "size": params["size"], **sized}
+    return {
+        "terms": {**asked, **({"missing": MISSING} if params.get("otherBucket") and params.get("missingBucket") else {})}
+    }, beside
 
 
 def _order(params: Mapping[str, Any], place: str, columns: Mapping[str, Any], places: Mapping[str, str]) -> tuple[str, Json]:

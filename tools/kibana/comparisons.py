@@ -47,12 +47,13 @@ def maps(prefix: str, fields: Mapping[str, Any]) -> Spec:
 
 def curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
     """Return the distributions of both runs on one pair of axes."""
+    kinds = {"type": "joinaggregate", "ops": ["distinct"], "fields": ["kind"], "as": ["kinds"]}
     data = [
         answer(
             prefix, requests.body(fields, {"n": requests.samples(), "latency": requests.latency_rows(requests.NARROW_ROWS)}, RUNS)
         ),
         *tables.chosen_runs(),
-        *tables.curve([formula("part", "datum.of"), formula("label", "datum.name")]),
+        *tables.curve([kinds, formula("part", "datum.of"), formula("label", "datum.kinds > 1 ? datum.name : datum.run")]),
     ]
     return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", width=False)
 

@@ -10,7 +10,7 @@ from tools.kibana.objects import Reference, SavedObject
 
 REFRESH_MS = 10_000
 TIME_FROM, TIME_TO = "now-15m", "now"
-LINKS, LINKS_HEIGHT = "links", 3
+LINKS, LINKS_HEIGHT = "links", 2
 NO_SEARCH = {"query": {"query": "", "language": "kuery"}, "filter": []}
 
 

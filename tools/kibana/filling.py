@@ -43,7 +43,7 @@ CLOCK = (
     {"name": "zone", "update": "timeFormat(begin, '%Z') == '+0000' ? 'UTC' : 'UTC' + timeFormat(begin, '%Z')"},
     {"name": "origin", "update": "timezoneoffset(begin) * 6e4"},
 )
-ZOOM = "drag ? (kibanaSetTimeFilter(drag[0], drag[1]) ? null : null) : null"
+OVERVIEW_MS = 10_000  # windows of overviews are not narrower
 GROUND = re.compile(r"(?<![:@\w])pointerdown")
 FAILED = (
     "(data('answer')[0] && data('answer')[0]._shards && data('answer')[0]._shards.failed > 0 ? 'INCOMPLETE: '"
@@ -62,14 +62,15 @@ def filled(
     note: str,
     *,
     width: bool = True,
+    whole: bool = False,
     picture: Mapping[str, Any] | None = None,
 ) -> Spec:
     """Return the picture `name` as Kibana takes it: holes replaced by `data`, signals by `inputs`, headed, sized by its panel.
 
     `picture` is its spec where it is not one of kibana/vega/.
 
-    `note` is a Vega expression that says what the values are; with `width` the heading shows the width of windows. UsageError
-    where a hole is not filled.
+    `note` is a Vega expression that says what the values are; with `width` the heading shows the width of windows; with `whole`
+    it is the note alone. UsageError where a hole is not filled.
     """
     picture = spec(name) if picture is None else picture
     holes = {table["name"] for table in picture["data"] if table.keys() == {"name"}}
@@ -81,7 +82,8 @@ def filled(
     given = [*inputs, *(signal for signal in CLOCK if asked >= {"begin", str(signal["name"])})]
     names = {signal["name"] for signal in given}
     presets = [_themed(signal) for signal in picture["signals"] if signal["name"] not in names]
-    signals = [_heard(signal) for signal in (*given, *presets, heading(note, width=width))]
+    said = {"name": "heading", "update": f"{FAILED} + ({note})"} if whole else heading(note, width=width)
+    signals = [_heard(signal) for signal in (*given, *presets, said)]
     flagged = (entry("lacking", "chosen", LACKING), entry("approximate", "chosen", APPROXIMATE))
     tables = [*data, *(distinct(label) for label in ("run", "kind")), *flagged, *drawn]
     return _enclosed({**picture, "data": tables, "signals": signals})
@@ -104,8 +106,9 @@ def _enclosed(picture: Mapping[str, Any]) -> Spec:
         derived=derived,
         inner=[table for table in picture["data"] if table["name"] in inner],
         marks=marks,
-        **{part: picture.get(part, []) for part in ("scales", "axes")},
-        legends=[_never_empty(legend) for legend in picture.get("legends", [])],
+        scales=picture.get("scales", []),
+        axes=[_of_data(axis, "axis") for axis in picture.get("axes", [])],
+        legends=[_of_data(_never_empty(legend), "legend") for legend in picture.get("legends", [])],
         config={**picture.get("config", {}), **CONFIG, "kibana": {**KIBANA, **(RESTORED if inputs else {})}},
     )
 
@@ -120,6 +123,14 @@ def _clipped(mark: Mapping[str, Any]) -> dict[str, Any]:
         sized = {**encode, "update": {**WHOLE_PANEL, **encode.get("update", {})}}
         return {**mark, "encode": sized, "marks": [_clipped(inside) for inside in mark.get("marks", [])]}
     return dict(mark) if mark["type"] == "text" else {**mark, "clip": True}
+
+
+def _of_data(guide: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return an axis or a legend that is not seen where there is no data: it would tell a time of 1970."""
+    encode = guide.get("encode", {})
+    update = encode.get(kind, {}).get("update", {})
+    seen = f"length(data('chosen')) ? {update.get('opacity', {'signal': '1'})['signal']} : 0"
+    return {**guide, "encode": {**encode, kind: {"update": {**update, "opacity": {"signal": seen}}}}}
 
 
 def _never_empty(legend: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,9 +171,11 @@ def heading(note: str, *, width: bool) -> Signal:
     listed = f"length({runs}) > 2 ? length({runs}) + ' runs' : 'run ' + join(pluck({runs}, 'run'), ' | ')"
     names = f"({listed}) + {other} + ', ' + join(pluck({kinds}, 'kind'), ', ')"
     lacking = "length(data('lacking')) ? 'SAMPLES ARE MISSING (see Complete windows); ' : ''"
+    those = "' operations FAILED: slower than any, and in no percentile here; '"
+    failed = f"({first}.failed && indexof({first}.kind, 'failed') < 0 ? format({first}.failed, ',') + {those} : '')"
     wide = f" + ', windows of ' + format({first}.width / 1000, ',') + ' s'" if width else ""
     approximate = "length(data('approximate')) ? 'APPROXIMATE: samples stand where their wide bins report them; ' : ''"
-    shown = f"length(data('chosen')) ? ({lacking}) + ({approximate}) + {names}{wide} + '; ' + ({note}) : '{NOTHING}'"
+    shown = f"length(data('chosen')) ? ({lacking}) + ({approximate}) + {failed} + {names}{wide} + '; ' + ({note}) : '{NOTHING}'"
     return {"name": "heading", "update": f"{FAILED} + ({shown})"}
 
 
@@ -176,7 +189,8 @@ def _heard(signal: Mapping[str, Any]) -> Signal:
     Where nothing is said of the source, a group hears only of its own items: not of the empty ground between them.
     """
     heard = [{**when, "events": GROUND.sub("view:pointerdown", when["events"])} for when in signal.get("on", ())]
-    zoomed = [{"events": "window:pointerup", "update": ZOOM}] if signal["name"] == "drag" else []
+    zoom = f"drag && length(data('chosen')) ? ({whole_windows('drag[0]', 'drag[1]')} ? null : null) : null"
+    zoomed = [{"events": "window:pointerup", "update": zoom}] if signal["name"] == "drag" else []
     return {**signal, **({"on": heard + zoomed} if heard else {})}
 
 
@@ -191,10 +205,19 @@ def percentile(percents: Sequence[float] = requests.PERCENTS) -> Signal:
     return {"name": "percentile", "value": 99, "bind": bind}
 
 
-def threshold() -> list[Signal]:
-    """Return the signals of the SLA line: milliseconds, 0 for none."""
+def threshold(*, kept: bool = False) -> list[Signal]:
+    """Return the signals of the SLA line: milliseconds, 0 for none.
+
+    Where `kept`, without a number it is the lowest threshold that the run has broken at the percentile that is chosen.
+    """
     bind = {"input": "number", "min": 0, "step": 0.1, "name": "SLA, ms "}
-    return [{"name": "sla_ms", "value": 0, "bind": bind}, {"name": "sla", "update": "(toNumber(sla_ms) || 0) * 1e6"}]
+    lowest = "length(data('promised')) ? data('promised')[0].threshold : 0" if kept else "0"
+    return [{"name": "sla_ms", "value": 0, "bind": bind}, {"name": "sla", "update": f"toNumber(sla_ms) * 1e6 || ({lowest})"}]
+
+
+def promised() -> Entry:
+    """Return the entry with the objectives of the percentile that is chosen, the lowest threshold first."""
+    return entry("promised", "promises", {"type": "filter", "expr": "datum.percentile == percentile"})
 
 
 def choice(name: str, value: Any, options: Sequence[Any], label: str) -> Signal:
@@ -209,7 +232,16 @@ def named() -> Signal:
 
 def clicked() -> Signal:
     """Return the signal that sets the time range to the window of a cell that is clicked."""
-    return {"name": "clicked", "on": [{"events": "@heat:click", "update": "kibanaSetTimeFilter(datum.t, datum.t2)"}]}
+    return {"name": "clicked", "on": [{"events": "@heat:click", "update": whole_windows("datum.t", "datum.t2")}]}
+
+
+def whole_windows(begin: str, end: str) -> str:
+    """Return the expression that sets Kibana's time range to the whole windows of overviews that two times lie in.
+
+    Kibana takes documents that begin at the end of its range, too: so it is a millisecond less.
+    """
+    wide = f"max({OVERVIEW_MS}, length(data('chosen')) ? data('chosen')[0].step : 0)"
+    return f"kibanaSetTimeFilter(floor(({begin}) / {wide}) * {wide}, ceil(({end}) / {wide}) * {wide} - 1)"
 
 
 def shades() -> list[Signal]:

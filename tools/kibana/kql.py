@@ -1,6 +1,6 @@
 """KQL: the part of Kibana's query language that panels are written in, and the query that Kibana makes of it.
 
-rollup.overview: true and rollup.scope: (cluster or host) and source.state: "complete"
+rollup.overview: true and rollup.scope: (cluster or host) and source.state: "complete" and kind_preference < -15
 """
 
 from __future__ import annotations
@@ -14,14 +14,22 @@ from ingest.core.errors import UsageError
 Scalar = str | int | bool
 
 VALUE = r'"(?:[^"\\]|\\.)*"|\w+'
-CLAUSE = re.compile(rf"(?P<field>[\w.@]+): (?:(?P<one>{VALUE})|\((?P<any>(?:{VALUE})(?: or (?:{VALUE}))*)\))")
+CLAUSE = re.compile(
+    rf"(?P<field>[\w.@]+)(?: < (?P<below>-?\d+)|: (?:(?P<one>{VALUE})|\((?P<any>(?:{VALUE})(?: or (?:{VALUE}))*)\)))"
+)
 PLAIN = re.compile(r"\w+")
 WORDS = frozenset({"and", "or", "not", "true", "false"})
 
 
+class Below(int):
+    """All numbers below one, in the place of a value."""
+
+
 def written(terms: Mapping[str, Scalar | Sequence[Scalar]]) -> str:
     """Return KQL for documents that have, in each field, the value or one of the values."""
-    return " and ".join(f"{field}: {_any(value)}" for field, value in terms.items())
+    return " and ".join(
+        f"{field} < {int(value)}" if isinstance(value, Below) else f"{field}: {_any(value)}" for field, value in terms.items()
+    )
 
 
 def parsed(text: str) -> dict[str, list[Scalar]]:
@@ -32,7 +40,9 @@ def parsed(text: str) -> dict[str, list[Scalar]]:
         clause = CLAUSE.match(rest)
         if clause is None or clause["field"] in values:
             raise UsageError(f"KQL of a form that is not supported here: {text}")
-        values[clause["field"]] = [_value(word) for word in re.findall(VALUE, clause["one"] or clause["any"]) if word != "or"]
+        words = re.findall(VALUE, clause["one"] or clause["any"] or "")
+        below = clause["below"]
+        values[clause["field"]] = [Below(below)] if below else [_value(word) for word in words if word != "or"]
         rest = rest[clause.end() :]
         if rest and not rest.startswith(" and "):
             raise UsageError(f"KQL of a form that is not supported here: {text}")
@@ -43,10 +53,14 @@ def parsed(text: str) -> dict[str, list[Scalar]]:
 def query(text: str) -> dict[str, Any]:
     """Return the Elasticsearch query that Kibana makes of KQL."""
     clauses = [
-        {"bool": {"should": [{"term": {field: value}} for value in values], "minimum_should_match": 1}}
+        {"bool": {"should": [_clause(field, value) for value in values], "minimum_should_match": 1}}
         for field, values in parsed(text).items()
     ]
     return {"bool": {"filter": clauses}}
+
+
+def _clause(field: str, value: Scalar) -> dict[str, Any]:
+    return {"range": {field: {"lt": int(value)}}} if isinstance(value, Below) else {"term": {field: value}}
 
 
 def _any(value: Scalar | Sequence[Scalar]) -> str:

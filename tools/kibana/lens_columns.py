@@ -1,9 +1,13 @@
 """Columns of a Lens layer, as Kibana stores them: buckets, numbers, and the rate, which is a formula of four numbers.
 
 A rate is what was counted in the windows that are there, over their time. Dividing by the width of a bucket instead (`timeScale`)
-would double it where a bucket is half as wide as a window, and would add up the kinds, of which each counts every I/O:
+would double it where a bucket is half as wide as a window, and would add up the kinds, of which each counts every I/O (a run
+without a kind has one):
 
-    1000 * sum(latency.count) / (unique_count(@timestamp) * max(rollup.step_ms) * unique_count(kind))
+    1000 * sum(latency.count) / (unique_count(@timestamp) * max(rollup.step_ms) * pick_max(unique_count(kind), 1))
+
+Documents without a label are a row or a line, too. Kibana asks for them only where it may also add what lies beyond the size of a
+list up to "Other", with a second search; so a list of one, which is there to choose, is of fields that each document has.
 """
 
 from __future__ import annotations
@@ -19,10 +23,10 @@ from tools.kibana.lens_words import Terms, Value, Windows
 Column = dict[str, Any]
 
 OPERATIONS = {"max": "max", "min": "min", "sum": "sum", "unique": "unique_count"}
-RATE = f"1000 * sum({RATED}) / (unique_count(@timestamp) * max(rollup.step_ms) * unique_count(kind))"
+RATE = f"1000 * sum({RATED}) / (unique_count(@timestamp) * max(rollup.step_ms) * pick_max(unique_count(kind), 1))"
 RATE_PARTS = (("sum", RATED), ("unique", "@timestamp"), ("max", "rollup.step_ms"), ("unique", "kind"))
-HIGHEST = {"preference": "kind_preference", "began": "run.start"}  # buckets are ordered by the maximum of a field
-DIRECTIONS = {"value": "desc", "name": "asc", "latest": "desc", **dict.fromkeys(HIGHEST, "desc")}
+RUN = "run.id"
+DIRECTIONS = {"value": "desc", "name": "asc", "latest": "desc", "began": "desc"}
 
 
 def number_columns(view: str, identity: str, value: Value) -> dict[str, Column]:
@@ -48,13 +52,14 @@ def window_column(windows: Windows) -> Column:
 def terms_column(view: str, terms: Terms, by: str | None) -> Column:
     """Return the column of buckets by a field's values; `by` is the column that orders them by value."""
     order: dict[str, Any] = {"orderBy": {"type": "alphabetical", "fallback": False}}
-    if terms.order in HIGHEST:
-        largest = _number(view, "max", HIGHEST[terms.order], terms.order, {}, within=True)
-        order = {"orderBy": {"type": "custom"}, "orderAgg": largest}
+    if terms.order == "began":
+        stored = ("max", "run.start") if "run.start" in view_fields(view) else ("min", "@timestamp")
+        order = {"orderBy": {"type": "custom"}, "orderAgg": _number(view, *stored, terms.order, {}, within=True)}
     elif terms.order == "value" and by is not None:
         order = {"orderBy": {"type": "column", "columnId": by}, "accuracyMode": True}  # other shards have other best ones
     direction = DIRECTIONS["name" if terms.order == "value" and by is None else terms.order]
-    kept = {"otherBucket": False, "missingBucket": False, "parentFormat": {"id": "terms"}}
+    missing = view_fields(view)[terms.field]["type"] == "keyword" and terms.field != RUN
+    kept = {"otherBucket": missing, "missingBucket": missing, "parentFormat": {"id": "terms"}}
     chosen = {"include": [], "exclude": [], "includeIsRegex": False, "excludeIsRegex": False}
     return {
         **_column(terms.label, data_type(view_fields(view)[terms.field]), "terms", "ordinal", bucketed=True),
@@ -95,9 +100,11 @@ def _division(parts: Sequence[str]) -> Column:
     above, _, below = RATE.partition(" / ")
     inner = below[1:-1]
     start = len(RATE) - 1 - len(inner)
-    covered = _call("multiply", [windows, step], start, inner.rpartition(" * ")[0])
+    product, _, last = inner.rpartition(" * ")
+    covered = _call("multiply", [windows, step], start, product)
+    alike = _call("pick_max", [kinds, 1], len(RATE) - 1 - len(last), last)
     ratio = _call(
-        "divide", [_call("multiply", [1000, counted], 0, above), _call("multiply", [covered, kinds], start, inner)], 0, RATE
+        "divide", [_call("multiply", [1000, counted], 0, above), _call("multiply", [covered, alike], start, inner)], 0, RATE
     )
     return {
         **_column(f"Part of {RATE}", "number", "math", "ratio", bucketed=False),

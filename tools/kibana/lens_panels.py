@@ -1,7 +1,8 @@
 """Lens panels: the words of kibana/dashboards/*.yml -> a saved object of type lens with one form-based layer.
 
 Numbers of rollups alone, no percentile of Lens: those are t-digests. Kinds are never mixed: a tile shows one kind and names it, a
-table has a column for it, lines are drawn by kind, and a rate is divided by the number of kinds.
+table has a column for it, lines are drawn by kind, and a rate is divided by the number of kinds. Tiles and lines are of one run,
+that of the pictures.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from ingest.core.errors import UsageError
 from tools.kibana.config import Panel
 from tools.kibana.data_views import view_id
 from tools.kibana.kql import written
-from tools.kibana.lens_columns import Column, layer, number_columns, terms_column, window_column
-from tools.kibana.lens_words import ROLLUPS, Reading, Terms, Value, Windows, page, reading, taken, terms, value, values, windows
+from tools.kibana.lens_columns import RUN, Column, layer, number_columns, terms_column, window_column
+from tools.kibana.lens_words import Reading, Terms, Value, Windows, page, reading, taken, terms, value, values, windows
 from tools.kibana.objects import Reference, SavedObject
 
 LAYER = "layer"
@@ -23,6 +24,8 @@ KINDS = 8
 KIND = "kind"
 SERIES = {"lines": "line", "area": "area_stacked", "columns": "bar"}
 LINES = 8
+SHOWN = Terms(RUN, 1, "run", "began")
+PREFERRED = Terms("kind_preference", 1, "preference", "latest", hidden=True)  # not by kind: a run may have none
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +84,7 @@ def metric(panel: Panel) -> tuple[Reading, Chart]:
     buckets = _kinds(read)
     if buckets:
         shown |= {"breakdownByAccessor": KIND, "maxCols": 1}
-    if read.view == ROLLUPS:  # the run that the pictures show
-        buckets = {"run": Terms("run.id", 1, "run", "began"), **buckets}
-    return read, Chart("lnsMetric", buckets, numbers, shown)
+    return read, Chart("lnsMetric", {"run": SHOWN, **buckets}, numbers, shown)
 
 
 def over_time(panel: Panel) -> tuple[Reading, Chart]:
@@ -94,7 +95,9 @@ def over_time(panel: Panel) -> tuple[Reading, Chart]:
     by = words.get("by")
     if read.kind is not None and by != KIND and any(number.function != "rate" for number in numbers.values()):
         raise UsageError(f"panel {panel.id}: kinds would be mixed: lines need `by: kind`")
-    buckets: dict[str, Terms | Windows] = {}
+    buckets: dict[str, Terms | Windows] = {"run": SHOWN}
+    if by not in (None, KIND) and read.kind == "preferred":
+        buckets["preference"] = PREFERRED
     if by is not None:
         buckets["by"] = terms({"terms": by, "size": words.get("size", LINES), "label": by}, panel)
     buckets["time"] = windows(panel)
@@ -128,7 +131,7 @@ def table(panel: Panel) -> tuple[Reading, Chart]:
         raise UsageError(f"panel {panel.id}: two columns have one label")
     if words["sort"] not in labels:
         raise UsageError(f"panel {panel.id}: `sort` is the label of a column: {', '.join(labels)}")
-    hidden = {name for name, row in rows.items() if row.hidden}
+    hidden = {name for name, row in buckets.items() if row.hidden}
     sorting = labels[words["sort"]]
     shown = {
         "columns": [{"columnId": name, "hidden": True} if name in hidden else {"columnId": name} for name in labels.values()],
@@ -142,8 +145,8 @@ def _kinds(read: Reading) -> dict[str, Terms]:
     """Return the buckets that keep kinds apart: the preferred one of those that are chosen, or each."""
     if read.kind is None:
         return {}
-    order, size = ("preference", 1) if read.kind == "preferred" else ("name", KINDS)
-    return {KIND: Terms(KIND, size, "kind", order)}
+    preferred = {"preference": PREFERRED} if read.kind == "preferred" else {}
+    return {**preferred, KIND: Terms(KIND, KINDS, "kind")}
 
 
 CHARTS: dict[str, Callable[[Panel], tuple[Reading, Chart]]] = {

@@ -8,13 +8,15 @@
     level: overview          of rollups (config.LEVELS); needed there
     scope: cluster           of rollups, cluster or host; needed there, of the panel or of each value
     kind: preferred          or each: kinds are never mixed. preferred: the one that is taken by default, of those that are chosen
+    failed: true             of operations that failed, alone: their kinds are below all others
     about: ...               what the panel shows, for its tooltip
     unfiltered: ...          why the panel does not follow what is chosen above (runs and marks have no hosts, operations, kinds)
 
 A value is a function of a field: `{max: latency.p99, label: p99}`. The functions are max, min, sum (of counts alone), unique (how
 many different values; approximate above 3,000) and rate (counts a second). `scope` and `where: {field: value}` narrow one value.
 A row is `{terms: host.name, size: 50, label: host, order: name}`; order: value (of the first column, largest first), name,
-latest (largest name first), or began (of runs, by their stored start, last first: kinds are then picked within them);
+latest (largest name first), or began (of runs, by their stored start, else by their first window, last first: kinds are then
+picked within them);
 `hidden: true` keeps it from being shown.
 """
 
@@ -29,8 +31,9 @@ from ingest.core.errors import UsageError
 from ingest.core.schema import indices
 from tools.kibana.config import LEVELS, Panel
 from tools.kibana.data_views import view_fields
-from tools.kibana.kql import Scalar
+from tools.kibana.kql import Below, Scalar
 from tools.kibana.lens_fields import FUNCTIONS, checked_bucket, checked_value
+from tools.kibana.requests import FAILED_BELOW
 
 SCOPES = ("cluster", "host")
 PICKS = ("preferred", "each")
@@ -39,7 +42,8 @@ PAGES = (10, 20, 30, 50, 100)
 AUTO = "auto"
 EVERY = re.compile(r"\d+(?:ms|s|m|h)")
 ROLLUPS, INTERVALS = "rollups", "intervals"
-COMMON = frozenset({"view", "level", "scope", "kind", "about", "unfiltered"})
+COMMON = frozenset({"view", "level", "scope", "kind", "failed", "about", "unfiltered"})
+FAILED = {"kind_preference": Below(FAILED_BELOW)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Buckets by a field's values; `order` is one of ORDERS, or preference (the kind that is taken by default)."""
+    """Buckets by a field's values; `order` is one of ORDERS."""
 
     field: str
     size: int
@@ -98,7 +102,7 @@ def reading(panel: Panel, values: Sequence[Value]) -> Reading:
     where: dict[str, Scalar | Sequence[Scalar]] = {}
     if level is not None:
         _one_of(level, LEVELS, panel, "level")
-        where = {**LEVELS[level], "rollup.scope": _scopes(panel, values)}
+        where = {**LEVELS[level], "rollup.scope": _scopes(panel, values), **(FAILED if words.get("failed") else {})}
     if view not in (ROLLUPS, INTERVALS) and kind is not None:
         raise _wrong(panel, f"there are no kinds in {view}")
     if kind is not None:

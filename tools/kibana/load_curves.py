@@ -40,6 +40,7 @@ def load(prefix: str, fields: Mapping[str, Any]) -> Spec:
             "ranked",
             keep("datum.carried"),
             formula("label", "trim(datum.part.key + ' ' + datum.line)"),
+            formula("name", "datum.run"),
             formula("x", "datum.swept ? datum.at_once : datum.rate"),
             only(*POINT),
         ),

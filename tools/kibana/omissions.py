@@ -8,7 +8,7 @@ from typing import Any
 from ingest.view.page.panels.omission import KINDS
 from tools.kibana import requests, tables
 from tools.kibana.bins import formula, snapped
-from tools.kibana.filling import Spec, filled, named, percentile, threshold
+from tools.kibana.filling import Spec, filled, named, percentile, promised, threshold
 from tools.kibana.pictures import NEAREST, TOPMOST, answer
 from tools.kibana.tables import entry, keep
 
@@ -41,9 +41,13 @@ def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
         ),
         tables.gaps(by="kind", name="gaps"),
         *tables.noted(prefix),
+        promised(),
     ]
     return filled(
-        "omission", data, [percentile(), *threshold(), named()], f"'median, p' + percentile + ' and maximum ' + {NEAREST}"
+        "omission",
+        data,
+        [percentile(), *threshold(kept=True), named()],
+        f"'median, p' + percentile + ' and maximum ' + {NEAREST}",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ingest.core.labels import THREAD
 from tools.kibana import requests, tables
 from tools.kibana.bins import formula
-from tools.kibana.filling import Spec, choice, clicked, filled, percentile, shades, threshold
+from tools.kibana.filling import Spec, choice, clicked, filled, percentile, promised, shades, threshold
 from tools.kibana.tables import Entry, entry, keep
 
 SURFACE = (50, 75, 90, 95, 98, 99, 99.5, 99.9, 99.95, 99.99)
@@ -52,8 +52,9 @@ def percentiles(prefix: str, fields: Fields, percents: Sequence[float] = request
         tables.gaps(),
         *_all_windows(picked),
         *tables.noted(prefix),
+        promised(),
     ]
-    return filled("percentiles", data, [percentile(percents), *threshold()], NEAREST)
+    return filled("percentiles", data, [percentile(percents), *threshold(kept=True)], NEAREST)
 
 
 def lags(prefix: str, fields: Fields) -> Spec:
@@ -69,7 +70,7 @@ def _all_windows(picked: str) -> list[Entry]:
         tables.percentile_rows("whole_rows", "whole_of", "of.p.values", picked),
         tables.carried("whole_rows", "whole_ranks"),
         tables.maxima("whole_of", "whole_top", label="max"),
-        entry("whole", ["whole_ranks", "whole_top"]),
+        entry("whole", ["whole_ranks", "whole_top"], {"type": "collect", "sort": {"field": "p"}}),  # a series keeps its colour
     ]
 
 
@@ -100,11 +101,12 @@ def heatmap(prefix: str, fields: Fields) -> Spec:
         tables.carried("ranked"),
         tables.gaps(),
         *tables.noted(prefix),
+        promised(),
     ]
     drop = {"input": "select", "options": [0, 0.01, 0.1, 1, 5], "name": "drop top % "}
     inputs = [
         percentile(),
-        *threshold(),
+        *threshold(kept=True),
         *shades(),
         {"name": "drop", "value": 0, "bind": drop},
         choice("axis", "log", ["log", "linear"], "axis"),

@@ -31,6 +31,7 @@ HDR_WINDOWS, HEAT_WINDOWS = 71, 42  # the budget: 7 times as many, fine and coar
 MEDIAN = 50
 HDR = {"number_of_significant_value_digits": 2}
 OVERVIEW, STORED = "rollup.overview", "rollup.stored"
+FAILED_BELOW = -15  # of kind_preference
 FINE_MINUTES = 5  # up to about this range windows are narrower than the 10 s of overviews
 FIRST_OCTAVE, LAST_OCTAVE = 10, 36
 ROWS, NARROW_ROWS = 8, 64  # an octave: of heat maps, of distributions
@@ -193,10 +194,19 @@ def body(
     inside: Json = {"kinds": {"terms": kind, "aggs": {"preference": highest("kind_preference"), **asked}}}
     if by_layer:
         inside = {layer: {"filter": query, "aggs": inside} for layer, query in _layers().items()}
+    if "rollup.scope" in where:
+        inside["failed"] = _failed(both=both)
     of_runs = {"terms": run, "aggs": {**began, **inside}}
     picked = {"filter": {"bool": {"filter": terms}}, "aggs": {"runs": of_runs, "names": {"cardinality": {"field": "run.id"}}}}
     target = _target(inner)
     return {"size": 0, "aggs": {"picked": picked, **({"clock": _clock(target)} if target else {})}}
+
+
+def _failed(*, both: bool) -> Json:
+    """Return the aggregation of how many operations failed: their kinds are below all others, and each counts all of them."""
+    below: Json = {"range": {"kind_preference": {"lt": FAILED_BELOW}}}
+    counted = {"n": samples(), "kinds": {"cardinality": {"field": "kind"}}}
+    return {"filter": {"bool": {"filter": [below, {"term": {OVERVIEW: True}}]}} if both else below, "aggs": counted}
 
 
 def _began(where: Mapping[str, Any]) -> Json:
@@ -240,10 +250,11 @@ def step_field(where: Mapping[str, Any]) -> str:
 
 
 def marks() -> Json:
-    """Return the request for annotations: those without an end, then those that lasted longest."""
+    """Return the request for annotations: those without an end, then those that lasted longest; then broken objectives."""
+    promised = {"objective.threshold_ns": {"order": "asc", "missing": "_first", "unmapped_type": "long"}}
     lasted = {"mark.duration_ns": {"order": "desc", "missing": "_first", "unmapped_type": "long"}}
-    columns = ["run.id", "mark.at_ns", "mark.duration_ns", "text"]
-    return {"size": 1000, "_source": columns, "sort": [lasted, {"@timestamp": "asc"}]}
+    columns = ["run.id", "mark.at_ns", "mark.duration_ns", "text", "objective.percentile", "objective.threshold_ns"]
+    return {"size": 1000, "_source": columns, "sort": [promised, lasted, {"@timestamp": "asc"}]}
 
 
 def url(index: str, asked: Mapping[str, Any], *, filtered: bool = True) -> Json:

@@ -27,6 +27,7 @@ LISTED = "length(datum.of.layouts.buckets) > {0} && indexof(datum.of.layouts.buc
 
 CARRIES = "(datum.p <= 50 || datum.n * round((100 - datum.p) * 1e4) >= 1e6)"
 BEYOND = "datum.n - ceil(datum.n * round(datum.p * 1e4) / 1e6)"
+KNOWN = {"type": "lookup", "from": "chosen", "key": "run", "fields": ["_source.run.id"], "values": ["run"], "as": ["known"]}
 POINT = ("t", "t2", "label", "row", "p", "v", "n", "beyond", "open")
 
 
@@ -69,6 +70,7 @@ def chosen_runs(layers: Sequence[str] = ()) -> list[Entry]:
             formula("several", "datum.names.value"),
             flatten("runs.buckets", "by_run"),
             formula("run", "datum.by_run.key"),
+            formula("failed", "datum.by_run.failed ? datum.by_run.failed.n.value / max(1, datum.by_run.failed.kinds.value) : 0"),
             kinds,
             formula("kind", "datum.of.key"),
             formula("of", f"datum.of.fine ? ({WHOLE} ? datum.of.fine : datum.of.coarse) : datum.of"),
@@ -341,16 +343,29 @@ def curve(parts: Sequence[Transform]) -> list[Entry]:
 
 
 def noted(prefix: str) -> list[Entry]:
-    """Return the entry `marks`: what was noted of the chosen runs, whatever host or operation is chosen."""
-    asked = {"name": "notes", "url": url(f"{prefix}-marks*", marks(), filtered=False), "format": {"property": "hits.hits"}}
+    """Return the entries `marks`, what was noted of the chosen runs, and `promises`, objectives that they have broken.
+
+    Whatever host or operation is chosen.
+    """
+    asked = url(f"{prefix}-marks*,{prefix}-episodes*", marks(), filtered=False)
     table = entry(
         "marks",
         "notes",
-        {"type": "lookup", "from": "chosen", "key": "run", "fields": ["_source.run.id"], "values": ["run"], "as": ["known"]},
-        keep("datum.known"),
-        formula("t", "toNumber(datum.sort[1])"),
+        KNOWN,
+        keep("datum.known && datum._source.mark"),
+        formula("t", "toNumber(datum.sort[2])"),
         formula("t2", "isValid(datum._source.mark.duration_ns) ? datum.t + datum._source.mark.duration_ns / 1e6 : null"),
         formula("text", "datum._source.text"),
         only("t", "t2", "text"),
     )
-    return [asked, table]
+    promises = entry(
+        "promises",
+        "notes",
+        KNOWN,
+        keep("datum.known && datum._source.objective && datum._source.objective.threshold_ns > 0"),
+        formula("percentile", "toNumber(datum._source.objective.percentile)"),
+        formula("threshold", "datum._source.objective.threshold_ns"),
+        {"type": "aggregate", "groupby": ["percentile", "threshold"]},
+        {"type": "collect", "sort": {"field": "threshold"}},
+    )
+    return [{"name": "notes", "url": asked, "format": {"property": "hits.hits"}}, table, promises]

@@ -3,6 +3,7 @@
 - {id: percentiles, title: Percentiles over time, at: [0, 0, 48, 16], vega: percentiles, scope: host, level: overview}
   `level`: overview (10 s or more), stored (for minutes), run, or finest: stored where all lies in the last minutes, else overview
 - {id: threads, title: Threads, at: [0, 16, 48, 16], vega: threads, index: intervals}
+  `about`: what the panel shows, for its tooltip, where that is not the description of its picture
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ingest.core.errors import UsageError
-from tools.kibana import breath_pictures, comparisons, layer_maps, load_curves, offset_maps, omissions, pictures
+from tools.kibana import breath_pictures, comparisons, layer_maps, load_curves, offset_maps, omissions, pictures, stories
 from tools.kibana.config import LEVELS, Panel
 from tools.kibana.filling import Spec
 from tools.kibana.objects import SavedObject
@@ -36,6 +37,9 @@ PICTURES: dict[str, Callable[[str, Mapping[str, Any]], Spec]] = {
     "gap": omissions.gap,
     "kind-curves": omissions.kind_curves,
     "offsets": offset_maps.offsets,
+    "story": stories.story,
+    "worst": stories.worst,
+    "all-runs": stories.runs,
     "breaths": breath_pictures.scatter,
     "breath-density": breath_pictures.density,
 }
@@ -45,13 +49,13 @@ def vega_object(panel: Panel, identity: str, prefix: str) -> SavedObject:
     """Return the saved object of a Vega panel; UsageError for an unknown picture, word, scope or level."""
     if panel.picture not in PICTURES:
         raise UsageError(f"panel {panel.id}: there is no picture {panel.picture!r}: {', '.join(PICTURES)}")
-    unknown = sorted(panel.words.keys() - {"scope", "level", "index"})
+    unknown = sorted(panel.words.keys() - {"scope", "level", "index", "about"})
     if unknown:
         raise UsageError(f"panel {panel.id}: unknown key {unknown[0]!r} in a Vega panel")
     made = PICTURES[panel.picture](prefix, where(panel))
     attributes = {
         "title": panel.title,
-        "description": panel.described(f"{made['description']}."),
+        "description": panel.described(panel.words.get("about", f"{made['description']}.")),
         "visState": {"title": panel.title, "type": "vega", "aggs": [], "params": {"spec": made}},
         "uiStateJSON": {},
         "version": 1,

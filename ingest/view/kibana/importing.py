@@ -17,12 +17,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import orjson
 
 from ingest.core.errors import StoreError, UsageError
 from ingest.core.schema import assets
-from ingest.core.units import number
+from ingest.core.units import number, utc
 from ingest.environment import Server
 from ingest.http import JSON, PASSING, Answer, Client, TransientError, with_query
 
@@ -55,6 +56,29 @@ def checked_space(space: str) -> str:
     if not SPACE.fullmatch(space):
         raise UsageError(f"{space!r} is not the id of a space: lower-case letters, digits, - _, as after /s/ in Kibana's URLs")
     return space
+
+
+def dashboard_link(kibana: str, prefix: str, run: str = "", span_ms: tuple[int, int] | None = None) -> str:
+    """Return the address of the dashboard Cluster latency, which shows a run in its range of ms since 1970.
+
+    `kibana` is the server's address, with /s/SPACE where it is not the first space. Without a range it shows what comes in now,
+    and asks again every 10 s; a range is over, and nothing is asked again.
+    """
+    ends = ["now-15m", "now"] if span_ms is None else [utc(ms * 1_000_000) for ms in span_ms]
+    times = ",".join(f"{name}:{_rison(end)}" for name, end in zip(("from", "to"), ends, strict=True))
+    state = f"_g=(refreshInterval:(pause:{'!f' if span_ms is None else '!t'},value:10000),time:({times}))"
+    if run:
+        phrase = f"key:run.id,negate:!f,params:(query:{_rison(run)}),type:phrase"
+        query = f"match_phrase:(run.id:{_rison(run)})"
+        state += f"&_a=(filters:!((meta:(alias:!n,disabled:!f,index:{_rison(f'{prefix}-rollups')},{phrase}),query:({query}))))"
+    board = f"{kibana.rstrip('/')}/app/dashboards#/view/{prefix}-cluster-latency"
+    return f"{board}?{state}"
+
+
+def _rison(text: str) -> str:
+    """Return a text as Kibana's addresses hold it."""
+    quoted = re.sub("(['!])", r"!\1", text)
+    return quote(f"'{quoted}'", safe="")
 
 
 # One connection to a Kibana server: what is repeated, and what its errors mean in a sentence.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tools.kibana.asked import Shown
-from tools.kibana.asked_lens import lens_request
+from tools.kibana.asked_lens import MISSING, lens_request
 from tools.kibana.objects import SavedObject
 
 COMPUTED = ("formula", "math")
@@ -35,7 +35,7 @@ def rows(saved: SavedObject, aggregations: dict[str, Any]) -> list[dict[str, Any
         for name, column in columns:
             if column["operationType"] == "formula":
                 values[name] = values[column["references"][0]]
-        shown = [(name, column) for name, column in columns if not column["label"].startswith("Part of ")]
+        shown = [(name, column) for name, column in columns if not column["label"].startswith(("Part of ", "preference"))]
         found.append({column["label"]: values[name] for name, column in shown})
     return found
 
@@ -46,7 +46,7 @@ def _innermost(path: list[str], answer: dict[str, Any]) -> Iterator[tuple[list[A
         return
     for bucket in answer[path[0]]["buckets"]:
         for keys, inner in _innermost(path[1:], bucket):
-            yield [bucket["key"], *keys], inner
+            yield ["-" if bucket["key"] == MISSING else bucket["key"], *keys], inner
 
 
 def _number(inner: dict[str, Any], place: str, column: dict[str, Any]) -> Any:
@@ -64,7 +64,7 @@ def _calculated(tree: Any, values: dict[str, Any]) -> float | None:
     left, right = (_calculated(one, values) for one in tree["args"])
     if left is None or right is None:
         return None
-    if tree["name"] == "multiply":
-        return left * right
+    if tree["name"] in ("multiply", "pick_max"):
+        return left * right if tree["name"] == "multiply" else max(left, right)
     assert tree["name"] == "divide", tree
     return left / right if right else None

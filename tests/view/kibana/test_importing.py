@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -18,6 +19,7 @@ from ingest.view.kibana.importing import (
     SavedObject,
     checked_space,
     checked_url,
+    dashboard_link,
     import_body,
     import_objects,
     saved_object,
@@ -32,6 +34,17 @@ from tools.kibana import objects
 def importable(*words) -> SavedObject:
     """Return an object as `setup` has it: its line."""
     return saved_object(objects.line_text(objects.SavedObject(*words)))
+
+
+def test_k6_a_link_shows_a_run_in_its_range_or_what_comes_in_now() -> None:
+    """Of a finished run nothing is asked again; what a run may be called stands in the address as Kibana reads it."""
+    now = "https://k:5601/s/perf/app/dashboards#/view/p-cluster-latency?_g=(refreshInterval:(pause:!f,value:10000),time:(from:%27now-15m%27,to:%27now%27))"
+    assert dashboard_link("https://k:5601/s/perf/", "p") == now
+    link = unquote(dashboard_link("http://k:5601", "tailboard", "it's !/a b&c#d", (1_795_183_200_000, 1_795_183_279_999)))
+    span = "_g=(refreshInterval:(pause:!t,value:10000),time:(from:'2026-11-20T14:00:00.000Z',to:'2026-11-20T14:01:19.999Z'))"
+    assert link.startswith(f"http://k:5601/app/dashboards#/view/tailboard-cluster-latency?{span}&_a=(filters:!((meta:(")
+    assert link.endswith("query:(match_phrase:(run.id:'it!'s !!/a b&c#d')))))")
+    assert "&c" not in dashboard_link("http://k:5601", "p", "b&c#d", (0, 1)).partition("_a=")[2]
 
 
 VIEW = importable(

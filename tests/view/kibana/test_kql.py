@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.core.errors import UsageError
-from tools.kibana.kql import parsed, query, written
+from tools.kibana.kql import Below, parsed, query, written
 
 VALUES = st.one_of(
     st.text(), st.booleans(), st.integers(0, 10**12), st.sampled_from(["or", "and", "true", "7", "a b", 'say "so"', "\\"])
@@ -36,6 +36,13 @@ def test_it_asks_for_documents_with_one_of_the_values_in_each_field() -> None:
             ]
         }
     }
+
+
+def test_it_asks_for_numbers_below_one() -> None:
+    text = written({"final": True, "kind_preference": Below(-15)})
+    assert text == "final: true and kind_preference < -15"
+    assert parsed(text) == {"final": [True], "kind_preference": [-15]}
+    assert query(text)["bool"]["filter"][1]["bool"]["should"] == [{"range": {"kind_preference": {"lt": -15}}}]
 
 
 @pytest.mark.parametrize(

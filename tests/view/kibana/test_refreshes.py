@@ -31,7 +31,9 @@ SIZES = ((1322, 269), (920, 269))  # what Kibana gives a panel of a whole row at
 PANELS = sorted(
     {f"{dashboard.id}-{panel.id}" for dashboard in dashboards() for panel in dashboard.panels if panel.kind == "vega"}
 )
-RINGS = ("density", "breaths")
+CHOOSING = few(
+    [name for name in PANELS if name.endswith(("percentiles", "-runs", "heatmap", "lags", "-load", "-maps", "-gap"))], 3, 7
+)
 CHOICES: dict[str, Any] = {"percentile": 99.9, "sla_ms": 20, "shading": "linear", "axis": "linear", "number": "p50", "drop": 1}
 
 
@@ -132,6 +134,69 @@ def test_e1_e2_a_panel_after_a_refresh_is_a_fresh_one(majors, two_runs, identity
         for place in range(figure(1, 1, 4)):
             theme = ("light", "dark")[(number + turn + place) % 2]
             refreshed_is_fresh(majors[theme], panel, action, SIZES[(number + turn + place // 2) % 2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("identity", CHOOSING)
+def test_k4_k5_a_choice_is_one_picture_however_kibana_sets_it(majors, two_runs, identity) -> None:
+    """Made by hand, put back before the first run of a view (as today), or after it (as in Kibana's coming sandbox)."""
+    page, panel = majors["light"], panel_of(two_runs, identity)
+    spec = panel.answered("run" if "omission" in identity else "whole")
+    names = {signal["name"] for signal in spec["signals"]}
+    choices = {name: value for name, value in CHOICES.items() if name in names}
+    size = {"width": SIZES[0][0], "height": SIZES[0][1]}
+    page.draw(spec, **size)
+    page.choose(**choices)
+    by_hand, signals = page.picture(), page.signals()
+    for late in (False, True):
+        page.draw(spec, **size, restored=signals, late=late)
+        assert page.picture() == by_hand, late
+    preset = [{**signal, "value": choices.get(signal["name"], signal["value"])} for signal in spec["signals"]]
+    page.draw({**spec, "signals": preset}, **size)
+    assert page.picture() == by_hand
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("identity", few(PANELS, 6, 6))
+def test_k4_a_panel_without_data_has_no_axis_no_legend_and_moves_nothing(majors, two_runs, identity) -> None:
+    page, panel = majors["light"], panel_of(two_runs, identity)
+    page.draw(panel.answered("nothing"), width=1000, height=300)
+    place = page.page.locator("#place canvas").bounding_box()
+    page.page.mouse.move(place["x"] + 300, place["y"] + 180)
+    page.page.mouse.down()
+    page.page.mouse.move(place["x"] + 500, place["y"] + 180, steps=3)
+    page.page.mouse.up()
+    assert page.called() == []
+    if identity.endswith("all-runs"):
+        return  # whatever time range is chosen
+    texts = [(item[0], item[-1]) for one in page.picture()["seen"] if (item := json.loads(one))[-1] and item[8]]
+    assert texts == [("title-text", NOTHING)], texts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [560, 620, 700, 1000])
+def test_k4_half_a_row_has_room_for_its_legend(majors, two_runs, width) -> None:
+    """On a screen of 1,100 to 1,440 px."""
+    page = majors["light"]
+    page.draw(panel_of(two_runs, "cluster-latency-distribution").answered("whole"), width=width, height=300)
+    legend = [item for one in page.picture()["seen"] if (item := json.loads(one))[0] == "legend-label"]
+    assert sorted(item[-1] for item in legend) == ["read", "write"]
+    assert all(0 <= item[2] and item[3] <= width and item[8] == 1 for item in legend)
+    titles = [item for one in page.picture()["seen"] if (item := json.loads(one))[0] == "title-text"]
+    assert all(title[5] <= item[4] for title in titles for item in legend), (titles, legend)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("identity", ["cluster-latency-percentiles", "cluster-latency-heatmap", "compare-runs-runs"])
+def test_k4_an_sla_moves_no_heading(majors, two_runs, identity) -> None:
+    page, spec = majors["light"], panel_of(two_runs, identity).answered("whole")
+    page.draw(spec)
+    places = set()
+    for sla in (0, 20, 123_456, 0.001):
+        page.choose(sla_ms=sla)
+        [heading] = [item for one in page.picture()["seen"] if page.signal("heading")[:20] in (item := json.loads(one))[-1]]
+        places.add(tuple(heading[2:6]))
+    assert len(places) == 1, places
 
 
 @pytest.mark.slow

@@ -10,9 +10,11 @@ from tools.kibana.lint.objects import Objects, Problem, entries
 from tools.kibana.lint.reading import SCOPE, measuring
 from tools.kibana.objects import SavedObject
 
-MARKS = "marks"
+OF_RUNS = frozenset({"marks", "findings", "episodes"})
+FREE = "whatever is chosen above"
 HOST = "host.name"
 CLUSTER = "cluster"
+TIMES = "%timefilter%"
 SAID = "choose no host"
 
 
@@ -31,6 +33,7 @@ def filters(objects: Objects) -> Iterator[Problem]:
             if (
                 saved is not None
                 and HOST in chosen
+                and FREE not in saved.attributes.get("description", "")
                 and _of_cluster(saved, objects)
                 and SAID not in saved.attributes["description"]
             ):
@@ -41,9 +44,11 @@ def _vega(saved: SavedObject, chosen: list[str], objects: Objects) -> Iterator[P
     for entry in entries(saved):
         url, name = entry["url"], entry["name"]
         index = objects.index(url.get("index", ""))
-        if "%timefield%" not in url:
+        if FREE in saved.attributes.get("description", ""):
+            continue
+        if "%timefield%" not in url and TIMES not in str(url.get("body")):
             yield saved.id, f"{name} does not follow the time range: it has no %timefield%"
-        if index == MARKS:
+        if set(index.split(",")) <= OF_RUNS:
             continue
         if url.get("%context%") is not True:
             yield saved.id, f"{name} does not follow the filters: it has no %context%"

@@ -44,9 +44,10 @@ class Objects:
         return next((saved for saved in self.of(kind) if saved.id == identity), None)
 
     def index(self, pattern: str) -> str:
-        """Return the kind of index that a pattern names; empty text if no data view is of it."""
+        """Return the kinds of index that a pattern names, with commas; empty text if no data view is of one."""
         views = {_plain(view.attributes["title"]): index_of(view.id) for view in self.of("index-pattern")}
-        return views.get(_plain(pattern), "")
+        found = [views.get(_plain(one), "") for one in pattern.split(",")]
+        return ",".join(found) if all(found) else ""
 
     def reads(self) -> Iterator[Read]:
         """Yield every search of every panel whose operations are known."""

@@ -12,7 +12,7 @@ from tools.kibana.lint.trees import Node, fields_in, nodes, pins, queried
 SCOPE = "rollup.scope"
 STEP, MARKED_STEPS = "rollup.step_ms", ("rollup.overview", "rollup.stored")
 LABELS = "labels"
-KIND = "kind"
+KIND, DEFAULT_KIND = "kind", "rollup.default_kind"
 MEASURED = ("latency.", "in_flight.")
 NUMBERS = frozenset({"max", "min", "sum", "avg", "value_count", "percentiles", "percentile_ranks", "range", "histogram", "stats"})
 WHOLE = frozenset({"_shard_doc", "_doc", "_score"})
@@ -24,8 +24,8 @@ def fields(objects: Objects) -> Iterator[Problem]:
         if not read.index:
             yield read.panel, "no data view covers the index that it reads"
             continue
-        known = view_fields(read.index)
-        for name in sorted(_named(read) - known.keys()):
+        known = {name for index in read.index.split(",") for name in view_fields(index)}
+        for name in sorted(_named(read) - known):
             if LABELS in known and name.startswith(f"{LABELS}."):
                 continue
             yield read.panel, f"{read.index} have no field {name}"
@@ -50,7 +50,7 @@ def kinds(objects: Objects) -> Iterator[Problem]:
     """Yield numbers that mix kinds: neither by kind, nor of one kind, nor divided by the number of kinds."""
     for read in objects.reads():
         for node in measuring(read):
-            if KIND not in node.by and KIND not in node.pinned and not _divided(node):
+            if not node.by & {KIND} and not node.pinned.keys() & {KIND, DEFAULT_KIND} and not _divided(node):
                 yield read.panel, f"{node.field} mixes kinds"
 
 
