@@ -13,8 +13,6 @@ from fractions import Fraction
 from io import StringIO
 from itertools import dropwhile, takewhile
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import numpy as np
 import pytest
@@ -37,8 +35,6 @@ from ingest.query.heatmap import cells, distribution, heatmap
 from ingest.query.origin import Origin
 from ingest.query.percentiles import Wanted, table_of
 from ingest.query.question import Question
-from ingest.query.story import shapes
-from ingest.query.story.ground import Ground, Outcomes
 from ingest.query.story.story import story
 from ingest.query.trend import Night, trend
 from ingest.query.windows import by_layout
@@ -279,29 +275,6 @@ def test_hosts_that_fail_at_the_same_time_are_named_in_one_sentence(tmp_path: Pa
     folder, options = logs(tmp_path, rates(shares, lasting=range(20, 30)))
     [text] = [found.text for found in story(Files([folder], options, 1), Question()).findings if found.kind == "failures"]
     assert " % of operations on h2, h4 failed from 20.0 s to 30.0 s (" in text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("hosts", "windows", "rate", "share"),
-    [(3, 60, 1000, 0.0003), (3, 240, 50, 0.002), (10, 60, 50, 0.002), (10, 240, 50, 0.0003)],
-)
-@pytest.mark.parametrize("burst", [1, 20])
-def test_failures_at_random_are_of_the_whole_run_however_many_come_at_once(
-    hosts: int, windows: int, rate: int, share: float, burst: int
-) -> None:
-    noise, shape = np.random.default_rng(5), (hosts, windows)
-    for _ in range(20):
-        every = noise.poisson(rate, shape)
-        failed = np.minimum(noise.poisson(every * share / burst) * burst, every)
-        ground = SimpleNamespace(
-            outcomes=Outcomes(tuple((("host", f"h{host}"),) for host in range(hosts)), failed, every),
-            span=lambda *ends: ends,
-            cells=lambda *_: np.zeros(shape, np.bool_),
-        )
-        told = shapes.failures(cast("Ground", ground))
-        once = np.count_nonzero(failed) < 2  # when that was, is all that there is to say
-        assert once or all(claim.details["whole"] and not claim.who for claim in told)
 
 
 @pytest.mark.slow

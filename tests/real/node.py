@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ctypes.util import find_library
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -87,6 +88,10 @@ def built() -> Path:
             for jar in jars.glob(pattern):
                 jar.rename(folder / jar.name)
         (folder / "plugin-descriptor.properties").write_text(DESCRIPTOR.format(version=version(), name=name, classname=classname))
+    (home / "native").mkdir()
+    if zstd := find_library("zstd"):  # 9 compresses with it; Maven Central does not have it
+        found = next(path for path in Path("/usr/lib").rglob(zstd))
+        (home / "native" / "libzstd.so").symlink_to(found)
     (home / "ready").write_text(state)
     return home
 
@@ -104,6 +109,7 @@ def running(data: Path, port: int = 0, *settings: str) -> Iterator[tuple[str, su
         "-Xmx1g",
         "-XX:+UseSerialGC",
         "-XX:TieredStopAtLevel=1",
+        f"-Des.nativelibs.path={home}/native",
         "-cp",
         f"{home}/lib/*:{home}/node",
     ]
