@@ -19,7 +19,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from ctypes.util import find_library
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -88,10 +87,6 @@ def built() -> Path:
             for jar in jars.glob(pattern):
                 jar.rename(folder / jar.name)
         (folder / "plugin-descriptor.properties").write_text(DESCRIPTOR.format(version=version(), name=name, classname=classname))
-    (home / "native").mkdir()
-    if zstd := find_library("zstd"):  # 9 compresses with it; Maven Central does not have it
-        found = next(path for path in Path("/usr/lib").rglob(zstd))
-        (home / "native" / "libzstd.so").symlink_to(found)
     (home / "ready").write_text(state)
     return home
 
@@ -109,7 +104,6 @@ def running(data: Path, port: int = 0, *settings: str) -> Iterator[tuple[str, su
         "-Xmx1g",
         "-XX:+UseSerialGC",
         "-XX:TieredStopAtLevel=1",
-        f"-Des.nativelibs.path={home}/native",
         "-cp",
         f"{home}/lib/*:{home}/node",
     ]
