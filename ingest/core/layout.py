@@ -112,7 +112,7 @@ class Layout:
 
     @property
     def members(self) -> tuple[Layout, ...]:
-        """Return the layouts whose bins these are: itself, of `Mixed` bins several."""
+        """Return the layouts whose bins these are: itself, of `Several` bins more."""
         return (self,)
 
     @property
@@ -287,15 +287,12 @@ def _float_middles(layout: Layout) -> Float:
 @lru_cache(maxsize=64)
 def _moved(source: Layout, target: Layout) -> Int:
     moved: Int
-    if isinstance(target, Failing):
-        moved = source.timed.moved_to(target.timed)
-        moved = np.append(moved, target.bins - 1) if isinstance(source, Failing) else moved.copy()
-    elif isinstance(target, Mixed):
+    if isinstance(target, Several):
         moved = np.empty(source.bins, np.int64)
         for member, own in zip(source.members, source.member_bins, strict=True):
             home = _home(member, target.members)
             moved[own] = target.member_bins[home][member.moved_to(target.members[home])]
-    elif isinstance(source, Mixed):
+    elif isinstance(source, Several):
         moved = np.empty(source.bins, np.int64)
         for member, own in zip(source.members, source.member_bins, strict=True):
             moved[own] = member.moved_to(target)
@@ -314,6 +311,8 @@ def _home(layout: Layout, others: Sequence[Layout]) -> int:
 
     Where there is none, as in documents that bear another layout than their series says, the first takes them.
     """
+    if FAILED in others:
+        return int(layout is FAILED)
     for is_home in (layout.__eq__, lambda other: _contains(other, layout), layout.nests_in):
         for number, other in enumerate(others):
             if is_home(other) is True:
@@ -787,7 +786,100 @@ NO_EDGES = "of unlike bins there are no common edges: choose what has one sort o
 LARGEST_KEY = float(LAST_NS - 1023)  # the largest double below 2^63
 
 
-class Mixed(Layout, Value):
+class Several(Layout, Value):
+    """The bins of several layouts, its `members`: each reports, holds and is off by what it does in its own layout."""
+
+    __slots__ = ()
+
+    def _located(self, bins: Int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return of which member each of the bins is, and which of its bins."""
+        raise NotImplementedError
+
+    @property
+    def open_ended(self) -> bool:
+        """Return whether any member has an open bin."""
+        return any(member.open_ended for member in self.members)
+
+    @property
+    def even(self) -> bool:
+        """Return whether the bins of all members are even."""
+        return all(member.even for member in self.members)
+
+    @property
+    def bins(self) -> int:
+        """Return the number of bins of all members."""
+        return sum(member.bins for member in self.members)
+
+    @property
+    def edges(self) -> Int:
+        """Raise InputError: overlapping bins have no edges in common."""
+        raise InputError(NO_EDGES)
+
+    @property
+    def lower(self) -> Int:
+        """Return the lower edge of each bin in ns."""
+        return _in_order(self, "lower")
+
+    @property
+    def upper(self) -> Int:
+        """Return the edge in ns that each bin ends below; of open bins a nominal one."""
+        return _in_order(self, "upper")
+
+    @property
+    def values(self) -> Int:
+        """Return what each bin reports in its own layout."""
+        return _in_order(self, "values")
+
+    @property
+    def octave(self) -> int:
+        """Return how many bins an octave the finest member has."""
+        return max(member.octave for member in self.members)
+
+    @property
+    def error(self) -> Fraction:
+        """Return the largest nominal error of the members."""
+        return max(member.error for member in self.members)
+
+    def opened(self, bins: Int) -> NDArray[np.bool_]:
+        """Return which of the bins have no upper edge."""
+        return self._of_each(bins, lambda member, own: member.opened(own)).astype(np.bool_)
+
+    def lowest_of(self, bins: Int) -> Int:
+        """Return the lowest latency in ns that a sample in each of the bins can have."""
+        return self._of_each(bins, lambda member, own: member.lowest_of(own))
+
+    def highest_of(self, bins: Int) -> Int:
+        """Return the maximum in ns that is reported for samples in each of the bins."""
+        return self._of_each(bins, lambda member, own: member.highest_of(own))
+
+    def tops_of(self, bins: Int) -> Int:
+        """Return the highest latency in ns that was counted in each of the bins; of open ones their lower edge."""
+        return self._of_each(bins, lambda member, own: member.tops_of(own))
+
+    def errors_of(self, bins: Int) -> tuple[Int, Float]:
+        """Return what each bin is off by in its own layout."""
+        distances = self._of_each(bins, lambda member, own: member.errors_of(own)[0])
+        return distances, self._of_each(bins, lambda member, own: member.errors_of(own)[1], np.float64)
+
+    def middles_of(self, bins: Int) -> Int:
+        """Return the middles of bins in ns, as each member says them."""
+        return self._of_each(bins, lambda member, own: member.middles_of(own))
+
+    def _of_each(self, bins: Int, of: Callable[[Layout, Int], NDArray[Any]], dtype: type = np.int64) -> NDArray[Any]:
+        """Return what each member says of its own among the bins."""
+        found: NDArray[Any] = np.empty(len(bins), dtype)
+        number, own = self._located(bins)
+        for at, member in enumerate(self.members):
+            mine = np.flatnonzero(number == at)
+            found[mine] = of(member, own[mine])
+        return found
+
+    def index(self, values_ns: Int) -> Int:
+        """Raise InputError: a value lies in a bin of each member."""
+        raise InputError(NO_EDGES)
+
+
+class Mixed(Several):
     """The bins of several layouts, none of which is brought to another: they overlap, and each count stays exact.
 
     `parts` are the layouts, two or more in order, all with bins. Bins are numbered by the value that they stand for (the highest
@@ -826,40 +918,9 @@ class Mixed(Layout, Value):
         """Return of which member each bin is."""
         return _ordered(self).member
 
-    @property
-    def open_ended(self) -> bool:
-        """Return whether any member has an open bin."""
-        return any(part.open_ended for part in self.parts)
-
-    @property
-    def even(self) -> bool:
-        """Return whether the bins of all members are even."""
-        return all(part.even for part in self.parts)
-
-    @property
-    def bins(self) -> int:
-        """Return the number of bins of all members."""
-        return sum(part.bins for part in self.parts)
-
-    @property
-    def edges(self) -> Int:
-        """Raise InputError: overlapping bins have no edges in common."""
-        raise InputError(NO_EDGES)
-
-    @property
-    def lower(self) -> Int:
-        """Return the lower edge of each bin in ns."""
-        return _in_order(self, "lower")
-
-    @property
-    def upper(self) -> Int:
-        """Return the edge in ns that each bin ends below; of open bins a nominal one."""
-        return _in_order(self, "upper")
-
-    @property
-    def values(self) -> Int:
-        """Return what each bin reports in its own layout."""
-        return _in_order(self, "values")
+    def _located(self, bins: Int) -> tuple[NDArray[Any], NDArray[Any]]:
+        order = _ordered(self)
+        return order.member[bins], order.own[bins]
 
     @property
     def rising(self) -> Int:
@@ -874,54 +935,6 @@ class Mixed(Layout, Value):
         """
         return _mixed_keys(self)
 
-    @property
-    def octave(self) -> int:
-        """Return how many bins an octave the finest member has."""
-        return max(part.octave for part in self.parts)
-
-    @property
-    def error(self) -> Fraction:
-        """Return the largest nominal error of the members."""
-        return max(part.error for part in self.parts)
-
-    def opened(self, bins: Int) -> NDArray[np.bool_]:
-        """Return which of the bins have no upper edge."""
-        return self._of_each(bins, lambda part, own: part.opened(own)).astype(np.bool_)
-
-    def lowest_of(self, bins: Int) -> Int:
-        """Return the lowest latency in ns that a sample in each of the bins can have."""
-        return self._of_each(bins, lambda part, own: part.lowest_of(own))
-
-    def highest_of(self, bins: Int) -> Int:
-        """Return the maximum in ns that is reported for samples in each of the bins."""
-        return self._of_each(bins, lambda part, own: part.highest_of(own))
-
-    def tops_of(self, bins: Int) -> Int:
-        """Return the highest latency in ns that was counted in each of the bins; of open ones their lower edge."""
-        return _ordered(self).tops[bins]
-
-    def errors_of(self, bins: Int) -> tuple[Int, Float]:
-        """Return what each bin is off by in its own layout."""
-        distances = self._of_each(bins, lambda part, own: part.errors_of(own)[0])
-        return distances, self._of_each(bins, lambda part, own: part.errors_of(own)[1], np.float64)
-
-    def _middles_of(self, bins: Int) -> Int:
-        return self._of_each(bins, lambda part, own: part.middles_of(own))
-
-    def _of_each(self, bins: Int, of: Callable[[Layout, Int], NDArray[Any]], dtype: type = np.int64) -> NDArray[Any]:
-        """Return what each member says of its own among the bins."""
-        order = _ordered(self)
-        found: NDArray[Any] = np.empty(len(bins), dtype)
-        member = order.member[bins]
-        for number, part in enumerate(self.parts):
-            mine = np.flatnonzero(member == number)
-            found[mine] = of(part, order.own[bins[mine]])
-        return found
-
-    def index(self, values_ns: Int) -> Int:
-        """Raise InputError: a value lies in a bin of each member."""
-        raise InputError(NO_EDGES)
-
     def nests_in(self, coarser: Layout) -> bool:
         """Return whether each member nests."""
         return all(part.nests_in(coarser) for part in self.parts)
@@ -931,7 +944,7 @@ class Mixed(Layout, Value):
         return common_layout(part.coarser(an_octave) for part in self.parts)
 
 
-class Failing(Layout, Value):
+class Failing(Several):
     """The bins of a layout, `timed`, and above all of them one for operations that failed: these are slower than any.
 
     Answers alone are in it, never documents. Its last bin has no edges and no middle: it reports LAST_NS, which stands for no
@@ -948,9 +961,28 @@ class Failing(Layout, Value):
         return f"failing:{self.of}"
 
     @property
+    def rank(self) -> tuple[int | str | tuple[int, ...], ...]:
+        """Return the place of these bins among layouts: behind all others."""
+        return 4, str(self)
+
+    @property
     def timed(self) -> Layout:
         """Return the layout of the operations that did not fail."""
         return self.of
+
+    @property
+    def members(self) -> tuple[Layout, ...]:
+        """Return the layout of the operations that did not fail, and the bin of those that did."""
+        return self.of, FAILED
+
+    @property
+    def member_bins(self) -> tuple[Int, ...]:
+        """Return which bins those of each member are."""
+        return np.arange(self.of.bins), np.array([self.of.bins])
+
+    def _located(self, bins: Int) -> tuple[NDArray[Any], NDArray[Any]]:
+        failed = bins >= self.of.bins
+        return failed, np.where(failed, 0, bins)
 
     @property
     def reports(self) -> str:
@@ -958,96 +990,27 @@ class Failing(Layout, Value):
         return self.of.reports
 
     @property
-    def open_ended(self) -> bool:
-        """Return whether the bin below the last is open: failed operations are beside it, not in it."""
-        return self.of.open_ended
-
-    @property
-    def even(self) -> bool:
-        """Return whether the bins below the last are even."""
-        return self.of.even
-
-    @property
     def recorded_unit(self) -> int:
         """Return the unit in ns that latencies were recorded in."""
         return self.of.recorded_unit
-
-    @property
-    def rank(self) -> tuple[int | str | tuple[int, ...], ...]:
-        """Return the place of these bins among layouts: behind all others."""
-        return 4, str(self)
-
-    @property
-    def bins(self) -> int:
-        """Return the number of bins, that of failed operations among them."""
-        return self.of.bins + 1
-
-    @property
-    def lower(self) -> Int:
-        """Return the lower edge of each bin in ns; of the last what is above all latencies."""
-        return np.append(self.of.lower, LAST_NS - 1)
-
-    @property
-    def upper(self) -> Int:
-        """Return the edge in ns that each bin ends below; of the last what is above all latencies."""
-        return np.append(self.of.upper, LAST_NS)
-
-    @property
-    @_kept
-    def values(self) -> Int:
-        """Return what each bin reports, the last one LAST_NS."""
-        return np.append(self.of.values, LAST_NS)
-
-    @property
-    def octave(self) -> int:
-        """Return how many bins an octave has at most."""
-        return self.of.octave
-
-    @property
-    def error(self) -> Fraction:
-        """Return the nominal error of the bins below the last."""
-        return self.of.error
-
-    def opened(self, bins: Int) -> NDArray[np.bool_]:
-        """Return which of the bins have no upper edge: none of failed operations."""
-        return self._of_timed(bins, self.of.opened, 0).astype(np.bool_)
-
-    def tops_of(self, bins: Int) -> Int:
-        """Return the highest latency in ns that was counted in each of the bins."""
-        return self._of_timed(bins, self.of.tops_of, LAST_NS)
-
-    def lowest_of(self, bins: Int) -> Int:
-        """Return the lowest latency in ns that a sample in each of the bins can have."""
-        return self._of_timed(bins, self.of.lowest_of, LAST_NS)
-
-    def highest_of(self, bins: Int) -> Int:
-        """Return the maximum in ns that is reported for samples in each of the bins."""
-        return self._of_timed(bins, self.of.highest_of, LAST_NS)
-
-    def errors_of(self, bins: Int) -> tuple[Int, Float]:
-        """Return what each bin is off by: a failed operation by nothing."""
-        distances = self._of_timed(bins, lambda own: self.of.errors_of(own)[0], 0)
-        return distances, self._of_timed(bins, lambda own: self.of.errors_of(own)[1], 0.0)
-
-    def middles_of(self, bins: Int) -> Int:
-        """Return the middles of bins in ns, which means are made of: failed operations add nothing."""
-        return self._of_timed(bins, self.of.middles_of, 0)
-
-    def weights_of(self, bins: Int) -> Float:
-        """Return the middles of bins as new floating-point numbers."""
-        return self.middles_of(bins).astype(np.float64)
 
     def coarser(self, an_octave: int) -> Failing:
         """Return coarser bins, with that of failed operations as it is."""
         return Failing(self.of.coarser(an_octave))
 
-    def _of_timed(self, bins: Int, of: Callable[[Int], NDArray[Any]], failed: float) -> NDArray[Any]:
-        """Return what the layout below says of its own among the bins, and `failed` for the last."""
-        timed = np.flatnonzero(bins < self.of.bins)
-        own = of(bins[timed])
-        found: NDArray[Any] = np.full(len(bins), failed, own.dtype)
-        found[timed] = own
-        return found
+
+class _Failed(Layout):
+    """The one bin of operations that failed, above all latencies: it has no width."""
+
+    edges = np.array([LAST_NS, LAST_NS])
+    recorded_unit = octave = 0
+    error = Fraction(0)
+
+    def middles_of(self, bins: Int) -> Int:
+        return np.zeros(len(bins), np.int64)
+
+
+FAILED = _Failed()
 
 
 def shared_edges(layout: Mixed, used: Int) -> Edges:
@@ -1109,11 +1072,11 @@ def _ordered(layout: Mixed) -> _Order:
 
 
 @lru_cache(maxsize=32)
-def _in_order(layout: Mixed, name: str) -> NDArray[Any]:
-    """Return what a column of each member says of the mixed bins, in their order."""
+def _in_order(layout: Several, name: str) -> NDArray[Any]:
+    """Return what a column of each member says of the bins, in their order."""
     placed = np.empty(layout.bins, np.int64)
-    for part, places in zip(layout.parts, _ordered(layout).member_bins, strict=True):
-        placed[places] = getattr(part, name)
+    for member, places in zip(layout.members, layout.member_bins, strict=True):
+        placed[places] = getattr(member, name)
     placed.flags.writeable = False
     return placed
 

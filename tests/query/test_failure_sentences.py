@@ -54,9 +54,9 @@ def quiet(noise: np.random.Generator, share: float, memory: float, spread: float
         pytest.param(0.0, 0.0, 1, 0.01, marks=pytest.mark.slow),
         pytest.param(0.5, 0.3, 1, 0.01, marks=pytest.mark.slow),
         pytest.param(0.9, 0.3, 1, 0.01, marks=pytest.mark.slow),
-        pytest.param(0.95, 0.5, 1, 0.12, marks=pytest.mark.slow),
-        pytest.param(0.0, 0.0, 5, 0.2, marks=pytest.mark.slow),
-        pytest.param(0.0, 0.0, 20, 0.2, marks=pytest.mark.slow),
+        pytest.param(0.95, 0.5, 1, 0.04, marks=pytest.mark.slow),
+        pytest.param(0.0, 0.0, 5, 0.01, marks=pytest.mark.slow),
+        pytest.param(0.0, 0.0, 20, 0.01, marks=pytest.mark.slow),
     ],
 )
 def test_a_share_that_is_the_same_everywhere_is_told_once_of_the_whole_run(
@@ -65,11 +65,13 @@ def test_a_share_that_is_the_same_everywhere_is_told_once_of_the_whole_run(
     noise, runs, false = np.random.default_rng(7), figure(20, 300), 0
     for _ in range(runs):
         share = math.exp(noise.uniform(math.log(1e-4), math.log(0.05)))
-        claims = claims_of(*quiet(noise, share, memory, spread, burst))
+        groups, failed, every = quiet(noise, share, memory, spread, burst)
+        claims = claims_of(groups, failed, every)
         assert len(claims) <= 3
-        false += any(claim.who or not claim.details["whole"] for claim in claims)
+        once = np.count_nonzero(failed) == 1  # where and when that was is all that there is to say
+        false += not once and any(claim.who or not claim.details["whole"] for claim in claims)
     print(f"{false} of {runs} runs")
-    assert false <= max(allowed * runs, 1 if burst == 1 else 4)
+    assert false <= max(allowed * runs, 1)
 
 
 @pytest.mark.parametrize(

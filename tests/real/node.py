@@ -27,7 +27,7 @@ BUILD = HERE.parents[1] / "build" / "real-node"
 JAVA = {"8": 17, "9": 21}
 SINGLE = "discovery.type=single-node"
 RELEASE = re.compile(r'JAVA_VERSION="(\d+)')
-START_SECONDS, LEAST_FREE = 120, 4 << 30
+START_SECONDS, LEAST_FREE = 300, 4 << 30
 DESCRIPTOR = """\
 description=of tests
 version={version}

@@ -105,6 +105,25 @@ def test_a_node_that_is_killed_during_a_load_loses_and_doubles_nothing(tmp_path:
         assert held(ground) == of_files(tmp_path, [logs], t0=(MONTH_END - 20) * SECOND)
 
 
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 12))])
+def test_one_of_two_nodes_that_is_killed_during_a_load_loses_and_doubles_nothing(tmp_path: Path, seed: int) -> None:
+    """The one that is killed has the first name in the URL, and copies of all that the other one has."""
+    chance, logs = random.Random(seed), many_logs(tmp_path / "logs", 4, turns=15)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    seed_hosts = f"discovery.seed_hosts=127.0.0.1:{port}"
+    first = running(tmp_path / "a", 0, "node.name=a", "cluster.initial_master_nodes=a", f"transport.port={port}", seed_hosts)
+    with first as (url, _), running(tmp_path / "b", 0, "node.name=b", "node.roles=data,ingest", seed_hosts) as (other, node):
+        ground = ElasticGround(url)
+        hosts = f"{other},{url.removeprefix('http://')}?index_prefix={ground.prefix}"
+        process = subprocess.Popen(load_command(logs, hosts), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(chance.uniform(0.8, 2.5))
+        node.send_signal(signal.SIGKILL)
+        told = process.communicate(timeout=300)[1]
+        assert process.returncode == 0, told
+        assert held(ground) == of_files(tmp_path, [logs], t0=(MONTH_END - 20) * SECOND)
+
+
 def question(chance: random.Random) -> Question:
     """Return any question about runs of several hosts, jobs and operations."""
     labels = ["host", "job", "op", "volume", "run", "kind"]

@@ -983,7 +983,7 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
 MOST_TOLD, LEAST_SCORE, LEAST_MORE, SCANNED = 3, 12.0, 2.0, 180  # SCANNED: stretches begin and end at so many places at most
 ENOUGH_FAILED, FEWEST_BLOCKS = 4, 16  # failures in a block, so that its share tells what chance does; blocks of a run
 LEAST_OTHER = 6.0  # in likelihood, of an effect of its own on the others
-SELDOM = 0.1  # of the windows of all groups, that hold failures
+FEWEST_SPANS = 5  # that tell how much failures vary from one to the next
 
 
 def failures(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
@@ -1000,6 +1000,7 @@ def failures(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
         best = int(np.argmax([round(found[0], 6) for found in scored]))  # of equals the widest
         score, first, last = scored[best]
         own = sets[best].members
+        score *= chances[best][last - first] / max(chances[best][last - first], _bunched(failed, every, slice(first, last + 1)))
         if score - math.log(len(sets)) >= LEAST_SCORE:
             own = _failing(told.groups, failed, every, own, slice(first, last + 1))
             _, first, last = _stretch(failed, every, own, chances[best])
@@ -1028,24 +1029,46 @@ def failures(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
 def _chances(failed: Int, every: Int, sets: Sequence[Together]) -> list[Float]:
     """Return of each set by how many times its share varies more than by counting, by the number of windows.
 
-    As alike sets do, and no more than that of all operations does, which have the most failures to tell it by. Where few windows
-    of a group hold failures, and those beside them none, as many as half of these hold come at once.
+    As alike sets do, and no more than that of all operations does, which have the most failures to tell it by.
     """
     counts = [np.array([part[together.members].sum(axis=0) for together in sets]) for part in (failed, every)]
     kinds: dict[tuple[str, ...], list[int]] = {}
     for number, together in enumerate(sets):
         kinds.setdefault(tuple(name for name, _ in together.who) if number else (), []).append(number)
     found: dict[int, Float] = {}
-    windows, beside = failed.shape[1], np.pad(failed, ((0, 0), (1, 1)))
-    alone = failed[(failed > 0) & (beside[:, 2:] == 0) & (beside[:, :-2] == 0)]
-    bursts = float(np.median(alone)) if MOST_TOLD < len(alone) < SELDOM * failed.size else 1.0
+    windows = failed.shape[1]
     for alike in kinds.values():
         wide = math.ceil(ENOUGH_FAILED * windows * len(alike) / max(int(counts[0][alike].sum()), 1))
         wide = max(1, min(wide, windows // FEWEST_BLOCKS))
         hits, of = (np.add.reduceat(part[alike], np.arange(0, windows, wide), axis=1).astype(np.float64) for part in counts)
-        own = np.maximum(np.repeat(wandering(hits, of), wide)[:windows], bursts)
+        own = np.repeat(wandering(hits, of), wide)[:windows]
         found |= dict.fromkeys(alike, np.minimum(own, found.get(0, own)))
     return [found[number] for number in range(len(sets))]
+
+
+def _bunched(failed: Int, every: Int, during: slice) -> float:
+    """Return by how many times failures vary more than if each came by itself, outside a stretch of windows or in it; at least 1.
+
+    Around the shares of each group and of all together there, by windows and by spans as long as the stretch. Failures of which
+    twenty come at once, wherever they do, tell as much as a twentieth of them.
+    """
+    inside = np.zeros(failed.shape[1], np.bool_)
+    inside[during] = True
+    found = [1.0]
+    for windows in (inside, ~inside):
+        for span in (1, during.stop - during.start):
+            starts = np.arange(0, np.count_nonzero(windows) - span + 1, span)
+            if len(starts) < FEWEST_SPANS:
+                continue
+            spans = [np.add.reduceat(part[:, windows][:, : len(starts) * span], starts, axis=1) for part in (failed, every)]
+            for hits, of in (spans, [part.sum(axis=0, keepdims=True) for part in spans]):
+                total, held = hits.sum(axis=1), of.sum(axis=1)
+                some = (total > 0) & (total < held)
+                share = (total[some] / held[some])[:, None]
+                squares = (hits[some] - share * of[some]) ** 2 / np.maximum(share * (1 - share) * of[some], 1e-9)
+                varied = squares.sum(axis=1) / np.maximum(np.count_nonzero(of[some], axis=1) - 1, 1)
+                found.append(float(np.average(varied, weights=total[some])) if some.any() else 1.0)
+    return max(found)
 
 
 def _failing(groups: Sequence[Labels], failed: Int, every: Int, own: Int, during: slice) -> Int:

@@ -18,7 +18,7 @@ UNITS = {
     "millisecond": 1, "milliseconds": 1, "ms": 1, "second": 1000, "seconds": 1000, "sec": 1000, "s": 1000, "minute": 60_000,
     "minutes": 60_000, "min": 60_000, "hour": 3_600_000, "hours": 3_600_000, "h": 3_600_000, "day": 86_400_000, "days": 86_400_000,
 }  # fmt: skip
-AGGREGATES = ("MAX", "MIN", "SUM", "AVG", "COUNT")
+AGGREGATES = ("MAX", "MIN", "SUM", "AVG", "COUNT", "PERCENTILE")
 RESERVED = frozenset(
     "AND ASC BY DESC FALSE FIRST IN IS LAST LIKE NOT NULL NULLS OR RLIKE TRUE".split()
 )  # its grammar's own words
@@ -244,7 +244,7 @@ class _Parser:
         return Node("literal", value, (), lexeme.text, lexeme.place)
 
     def _function(self, lexeme: Lexeme) -> Node:
-        if lexeme.word not in (*AGGREGATES, "BUCKET"):
+        if lexeme.word not in (*AGGREGATES, "BUCKET", "TO_EXPONENTIAL_HISTOGRAM"):
             raise CannotDo(f"ES|QL function {lexeme.word}")
         self.need("(")
         if lexeme.word == "COUNT" and self.take("*"):

@@ -61,7 +61,7 @@ class Table:
             raise self.problem(place, f"Unknown column [{name}]")
         if "histogram" in kinds:
             if self.major >= 9:
-                raise CannotDo("ES|QL on a histogram field of 9.x: not measured")
+                return "histogram", [document.parsed.fields.get(name) for reader in view.readers for document in reader.documents]
             raise self.problem(place, f"Cannot use field [{name}] with unsupported type [histogram]")
         types = {TYPES.get(kind) for kind in kinds}
         kind = types.pop()
@@ -124,6 +124,10 @@ def evaluate(node: Node, table: Table) -> Column:
         return "boolean", _comparison(node, table)
     if node.kind in ("+", "-", "*", "/", "%", "negative"):
         return _arithmetic(node, table)
+    if node.kind == "TO_EXPONENTIAL_HISTOGRAM":
+        kind, values = evaluate(node.parts[0], table)
+        if kind == "histogram":
+            return "exponential_histogram", values
     raise CannotDo(f"ES|QL {node.kind} here: {node.text}")
 
 
