@@ -320,12 +320,13 @@ class Tail:
         return fate_of(self.path, self.place, self.known, files, names)
 
     def is_there(self) -> bool:
-        """Return whether the file has the name, at this moment, under which it was seen."""
+        """Return whether the file has the name, at this moment, under which it was seen, and holds what was read of it."""
         try:
-            status = self.path.stat()
+            with self.path.open("rb", buffering=0) as stream:
+                status = os.fstat(stream.fileno())
+                return (status.st_dev, status.st_ino) == self.place and self.known.fits(stream.fileno())
         except OSError:
             return False
-        return (status.st_dev, status.st_ino) == self.place
 
     def has_grown(self, seen: Seen | None) -> bool:
         """Return whether there may be something to read."""
