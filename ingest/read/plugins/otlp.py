@@ -168,7 +168,7 @@ def _attributes(pairs: Any) -> dict[str, str]:
     words = {}
     for pair in _objects({"attributes": pairs}, "attributes") if pairs is not None else ():
         key, typed = pair.get("key"), _object(pair, "value")
-        if not isinstance(key, str) or "value" not in pair:
+        if not isinstance(key, str) or pair.get("value") is None:
             raise WrongError("an attribute without a key or a value")
         for kind, value in typed.items():
             if kind not in VALUES or not isinstance(value, VALUES[kind]) or isinstance(value, bool) != (kind == "boolValue"):
@@ -187,9 +187,10 @@ def _take(
     held: Polls,
 ) -> None:
     """Add the points of a metric; `own` is the metadata of one that we exported ourselves."""
-    name, unit = str(metric.get("name") or ""), str(metric.get("unit") or "").translate(ESCAPED)
-    if not metric.keys() & DATA:
-        raise WrongError("a metric without data")
+    name, unit = metric.get("name"), metric.get("unit") or ""
+    if not isinstance(name, str) or not isinstance(unit, str) or not any(isinstance(metric.get(sort), dict) for sort in DATA):
+        raise WrongError("a metric without a name, a unit or data")
+    unit = unit.translate(ESCAPED)
     for key, binned in (("exponentialHistogram", _exponential), ("histogram", _explicit)):
         body = _object(metric, key)
         points = _objects(body, "dataPoints") if body else []
@@ -247,7 +248,7 @@ def _or_none(value: Any) -> int | None:
 def _total(body: Mapping[str, Any]) -> bool:
     said = body.get("aggregationTemporality")
     temporality = TEMPORALITIES.get(said, 0) if isinstance(said, str) else said
-    if temporality not in (DELTA, CUMULATIVE):
+    if isinstance(temporality, bool) or temporality not in (DELTA, CUMULATIVE):
         raise WrongError("nothing says whether it counts since a start or since the point before")
     return bool(temporality == CUMULATIVE)
 
