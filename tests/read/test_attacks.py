@@ -49,6 +49,8 @@ OF_ANOTHER_TYPE = [  # a format, what stood there, what came in its place; each 
     ("memtier", '"Gets": {', '"Gets": null, "Totals": {'),
     ("Redis LATENCY HISTOGRAM", '"r":{"get":{', '"r":{"get":true,"old":{'),
     ("Redis LATENCY HISTOGRAM", '"host":"h1"', '"host":["h1"]'),
+    ("Redis LATENCY HISTOGRAM", '"4":', '"1":'),
+    ("bpftrace", "|@@\n", "|@@" + 20 * "\x00"),
     ("cockroach workload", '"Name":"read"', '"Name":5'),
     ("Prometheus, native (API)", '"op":"', '"op":true,"was":"'),
     ("Ceph perf histogram", '"host":"', '"host":true,"was":"'),
@@ -57,7 +59,10 @@ OF_ANOTHER_TYPE = [  # a format, what stood there, what came in its place; each 
 ]
 
 
-@pytest.mark.parametrize(("name", "old", "new"), OF_ANOTHER_TYPE)
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [pytest.param(*case, marks=pytest.mark.slow if place > 1 else ()) for place, case in enumerate(OF_ANOTHER_TYPE)],
+)
 def test_n13_a_value_of_another_type_or_name_is_told(name: str, old: str, new: str) -> None:
     """A label that is no text names another series: of counts since a start all are counted again."""
     recorded = FORMATS[name]

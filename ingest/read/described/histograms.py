@@ -458,8 +458,8 @@ class Reading:
         bins = sorted(bins, key=lambda entry: (entry.last is OPEN, entry.last or 0))
         if description.edge == UP_TO:
             counts = [0, *(entry.count for entry in bins)]
-            if any(low > high for low, high in pairwise(counts)):
-                raise WrongError("counts up to an edge that fall")
+            if any(low > high for low, high in pairwise(counts)) or len({entry.last for entry in bins}) < len(bins):
+                raise WrongError("counts up to an edge that fall, or two of one edge")
             bins = [replace(entry, count=entry.count - below) for entry, below in zip(bins, counts, strict=False)]
         return bins
 
