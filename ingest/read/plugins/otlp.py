@@ -138,7 +138,9 @@ def take(entry: Mapping[str, Any], line: int, context: Context, held: Polls) -> 
 
 def _metrics(entry: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, str], str]]:
     """Yield the metrics of a line with the attributes of their resource, and the name of their scope."""
-    for resource in _objects(entry, "resourceMetrics") if not entry.keys() & OTHER_SIGNALS else ():
+    if "resourceMetrics" not in entry and entry.keys() & OTHER_SIGNALS:
+        return
+    for resource in _objects(entry, "resourceMetrics"):
         attributes = _attributes(_object(resource, "resource").get("attributes"))
         scopes = "instrumentationLibraryMetrics" if "instrumentationLibraryMetrics" in resource else "scopeMetrics"
         for scope in _objects(resource, scopes):
