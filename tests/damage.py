@@ -1,6 +1,7 @@
 """What becomes of an answer when a file is damaged: each kind of damage done to a recorded file of each format, and what is said.
 
-    python -m tests.damage       prints the table of docs/reference/damage.md
+    python -m tests.damage            prints the table of docs/reference/damage.md
+    python -m tests.damage 2299009    the same at other places, which this seed draws
 
 A trial is one place of one kind of damage. It ends in one of five ways:
 
@@ -18,6 +19,7 @@ import lzma
 import os
 import random
 import shutil
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -285,12 +287,12 @@ def outcome(rule: Rule, content: bytes, before: Told, after: Told) -> str:
     return SILENT if any(rule(content)) else NOT_SEEN
 
 
-def trials(name: str, kind: str, places: int = PLACES) -> Counter[str]:
-    """Return how trials end, at places that are drawn from the names."""
+def trials(name: str, kind: str, places: int = PLACES, seed: str = "") -> Counter[str]:
+    """Return how trials end, at places that are drawn from the names and a seed."""
     recorded = FORMATS[name]
     content = content_of(recorded)
     before = told(recorded, content)
-    chance = random.Random(f"{name} {kind}")
+    chance = random.Random(f"{name} {kind} {seed}".rstrip())
     ends: Counter[str] = Counter()
     for _ in range(1 if kind == "line ends of Windows" else places):
         at = chance.randrange(len(content) // 20, len(content) * 19 // 20)
@@ -306,13 +308,13 @@ def cell(ends: Counter[str]) -> str:
     return ", ".join(f"{way} {times}" for way, times in ends.most_common())
 
 
-def table() -> str:
+def table(seed: str = "") -> str:
     """Return the table as Markdown."""
     lines = ["| | " + " | ".join(DAMAGE) + " |", "|---" * (len(DAMAGE) + 1) + "|"]
     for name in FORMATS:
-        lines.append(f"| {name} | " + " | ".join(cell(trials(name, kind)) for kind in DAMAGE) + " |")
+        lines.append(f"| {name} | " + " | ".join(cell(trials(name, kind, seed=seed)) for kind in DAMAGE) + " |")
     return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
-    print(table(), end="")
+    print(table(*sys.argv[1:2]), end="")

@@ -64,11 +64,17 @@ def one_of(kind: type | tuple[type, ...], value: Any, what: str, example: str) -
 
 
 def at_least(least: int, value: Any, what: str) -> int:
-    """Return a whole number, also one of NumPy; UsageError for anything else, and for one below the least."""
+    """Return a whole number of 64 bits, also one of NumPy; UsageError for anything else, and for one below the least."""
     try:
         number = least - 1 if isinstance(value, bool) else index(value)
     except TypeError:
         number = least - 1
-    if number < least:
-        raise UsageError(f"{what} takes a whole number from {least} on, not {value!r}")
+    if not least <= number < 1 << 63:
+        raise UsageError(f"{what} takes a whole number from {least} {'on' if number < least else 'to 2^63 - 1'}, not {value!r}")
     return number
+
+
+def true_or_false(record: object, names: Iterable[str]) -> None:
+    """Check some fields of a record; UsageError for one that is neither True nor False, as for the text "no"."""
+    for name in names:
+        one_of(bool, getattr(record, name), name, "True or False")

@@ -93,12 +93,14 @@ class Files:
         Raises InputError where there is nothing to read, UsageError for values of other types.
         """
         self.paths: tuple[Path | str, ...] = several(paths, (str, Path), "Files", "a path, or ['archive', 'more.log']")
-        if not isinstance(options, ReadOptions | None):
-            raise UsageError(f"Files takes ReadOptions(run='nightly-42'), not {options!r}")
+        self.options: ReadOptions = one_of(
+            ReadOptions, ReadOptions() if options is None else options, "Files", "ReadOptions(run='nightly-42')"
+        )
+        if not callable(progress or print):
+            raise UsageError(f"progress takes a function of (done, total), not {progress!r}")
+        self.progress = progress
         if jobs is not None:
             at_least(1, jobs, "jobs")
-        self.options = options or ReadOptions()
-        self.progress = progress
         self.found: Found = discover([Path(path) for path in self.paths], self.options)
         self._lacking = self.found.lacking()
         self.jobs = processes(jobs, (source.path for source in self.found.sources))

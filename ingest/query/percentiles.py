@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from ingest.core.quantiles import (
     share_below,
 )
 from ingest.core.units import figure, format_duration
-from ingest.core.values import Value, at_least, one_of, several
+from ingest.core.values import Value, at_least, one_of, several, true_or_false
 from ingest.query.coverage import LEAST, MOST, Cells, Rows
 from ingest.query.lags import answered, events_of, mixed_rows
 from ingest.query.means import check_bins, lacks_bins
@@ -61,8 +62,9 @@ class Wanted(Value):
         example = "percentiles such as 99, or (50, 99, '99.9')"
         given = several(self.percentiles, (Percentile, str, int, float, Decimal), "p", example)
         taken = [(one,) if isinstance(one, Percentile) else parse_percentiles(str(one)) for one in given]
-        limits = self.below_ns if isinstance(self.below_ns, Iterable) else (self.below_ns,)
+        limits = several(self.below_ns, Integral, "below_ns", "a whole number of ns, or several")
         below = tuple(at_least(0, one, "below_ns") for one in limits)
+        true_or_false(self, ("interpolate", "bounds", "possible"))
         object.__setattr__(self, "percentiles", tuple(chain.from_iterable(taken)))  # as a frozen dataclass sets its own
         object.__setattr__(self, "below_ns", below)
 

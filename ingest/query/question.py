@@ -39,8 +39,8 @@ from ingest.core.labels import (
     succeeded_kind,
 )
 from ingest.core.layout import Layout, common_layout
-from ingest.core.units import UNITS_NS, Instant, figure, format_duration, parse_duration, parse_instant, utc
-from ingest.core.values import Value, at_least, several
+from ingest.core.units import MOST_NS, UNITS_NS, Instant, figure, format_duration, parse_duration, parse_instant, utc
+from ingest.core.values import Value, at_least, several, true_or_false
 from ingest.query.coverage import Lack, caveats_of, left_out, of_kinds, taken_of
 from ingest.query.origin import Origin
 from ingest.query.windows import AUTO_WINDOWS, Bounds, Span, by_layout, widest
@@ -121,6 +121,7 @@ class Question(Value):
             name: several(glob, str, f"where[{name!r}]", "'read', or ('read', 'write')") for name, glob in self.where.items()
         }
         where = {name: ALTERNATIVE.join(some) for name, some in globs.items()}
+        true_or_false(self, ("merge_runs", "force"))
         taken: dict[str, Any] = {
             "runs": several(self.runs, str, "runs", "'nightly-42', or ('nightly-41', 'nightly-42*')"),
             "by": several(self.by, str, "by", "'host', or ('host', 'op')"),
@@ -222,6 +223,8 @@ def start_of_range(value: Any) -> Instant | Settled | None:
 
 def _instant(value: Any, what: str) -> Instant | None:
     """Return a time, of text as people write it; UsageError for anything else: whole numbers might be seconds, ms or ns."""
+    if isinstance(value, Instant):
+        at_least(1 - MOST_NS, value.ns, f"Instant of {what}")
     if value is None or isinstance(value, Instant):
         return value
     if not isinstance(value, str):

@@ -228,10 +228,14 @@ def _timed(rows: Iterable[RowWidth]) -> list[RowWidth]:
 OF_A_SECOND = "tailboard adds such operations up by the second as it reads them, and what is finer is not kept"
 
 
+MOST_CUTS = 10_000
+
+
 def check_step(step_ns: int, rows: Iterable[RowWidth], *, force: bool, allowed: str = "--force allows it") -> str:
     """Return a warning if a step is finer than the rows of some source and `force` is given; UsageError without it.
 
-    What is `allowed` instead stands at the end of the error.
+    What is `allowed` instead stands at the end of the error. UsageError also for one that is so fine that an answer would take
+    minutes: 1 where 1 s is meant.
     """
     timed = _timed(rows)
     wide = [each for each in timed if step_ns < each.least_ns]
@@ -241,6 +245,8 @@ def check_step(step_ns: int, rows: Iterable[RowWidth], *, force: bool, allowed: 
     whose = f" of {listed(sorted({each.subject for each in wide}))}" if len(wide) < len(timed) else ""
     wide_as = " to ".join(widths[:: max(1, len(widths) - 1)])
     finer = f"step of {format_duration(step_ns)} is finer than the rows{whose} ({wide_as})"
+    if step_ns * MOST_CUTS < max(each.width_ns for each in wide):
+        raise UsageError(f"a {finer}: it would cut a row into more than {MOST_CUTS:,} windows")
     if not force:
         why = OF_A_SECOND if all(each.by_second for each in wide) else "it would invent detail"
         raise UsageError(f"a {finer}: {why}; {allowed}")

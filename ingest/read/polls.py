@@ -639,6 +639,13 @@ def whole(value: Any) -> int:
         raise WrongError(f"{_short(value)} is no number") from None
 
 
+def word(value: Any) -> str:
+    """Return a label, empty text for none; WrongError where it is no text: it would name another series."""
+    if not isinstance(value, str | None):
+        raise WrongError(f"{_short(value)} is no label")
+    return value or ""
+
+
 def count(value: Any) -> int:
     """Return a count; WrongError where it is no whole number from 0 on."""
     number = whole(value)

@@ -12,7 +12,7 @@ from ingest.core.coverage import Caveat, KindsRecorded, Missing, labels_of, with
 from ingest.core.errors import InputError, UsageError, listed
 from ingest.core.labels import ALTERNATIVE, CLIENT, THREAD, Series, layer_of
 from ingest.core.units import MOST_NS
-from ingest.core.values import Value, at_least, one_of
+from ingest.core.values import Value, at_least, one_of, true_or_false
 from ingest.read.account import Account
 from ingest.read.context import EXPECTED, FAILED_LABELS, INTENDED, RATE, SPANS, TSC_HZ, Context, TimeZero
 from ingest.read.fio.join import Documents
@@ -82,8 +82,7 @@ class ReadOptions(Value):
         """Take whole numbers of NumPy for whole numbers; UsageError for values of other types."""
         for name in ("run", "input_format", "host", "rate", "intended_column", "prefer", "layer"):
             one_of(str, getattr(self, name), name, "a text")
-        for name in ("keep_idle", "growing"):
-            one_of(bool, getattr(self, name), name, "True or False")
+        true_or_false(self, ("keep_idle", "growing"))
         if self.rate and not re.fullmatch(RATE_TEXT, self.rate):
             raise UsageError(f"rate takes requests a second as a text, such as '1000', not {self.rate!r}")
         if self.prefer not in (PREFER_HIST, PREFER_RAW):

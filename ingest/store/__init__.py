@@ -12,6 +12,7 @@ from ingest.core.errors import UsageError
 from ingest.core.intervals import Int, Intervals
 from ingest.core.labels import Series
 from ingest.core.marks import noted
+from ingest.core.values import one_of
 from ingest.query.origin import KINDS, Answering, Capability, Origin, named, require
 from ingest.query.question import Answer, AnswerKey
 from ingest.store.lifecycle import Coarsened
@@ -210,6 +211,7 @@ def open_store(url: str, *, write: bool = False) -> Store:
 
     StoreError if it cannot be opened, UsageError for another URL.
     """
+    one_of(bool, write, "write", "True or False")
     for prefix, home in KINDS.items():
         if isinstance(url, str) and url.startswith(prefix):
             store: Store = named(home)(url, write=write)

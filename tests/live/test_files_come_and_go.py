@@ -191,6 +191,35 @@ def test_a_log_that_is_rotated_before_any_of_it_was_read_is_counted_once(
         assert answers(ground.url) == expected
 
 
+def test_r4_a_log_that_is_copied_and_emptied_while_it_is_read_is_counted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the file was known by was read once more after its rows: of an empty file, which no copy begins as."""
+    folder, clock, placed = tmp_path / "logs", Clock(), tail.in_their_layer
+    folder.mkdir()
+    log, content = folder / "x.hlog", text(1, 20).encode()
+    log.write_bytes(content[: len(content) // 2])
+
+    def emptied(*words):
+        if log.stat().st_size == len(content):
+            shutil.copyfile(log, folder / "x.hlog.1")
+            log.write_bytes(b"")
+        return placed(*words)
+
+    with grounds("sqlite", tmp_path) as ground, open_store(ground.url, write=True) as store:
+        watch = begun(folder, store, clock)
+        watch.cycle()
+        log.write_bytes(content)
+        monkeypatch.setattr(tail, "in_their_layer", emptied)
+        watch.cycle()
+        log.write_text(text(2, 10, from_s=20.0))
+        for _ in range(3):
+            clock.seconds += 1
+            watch.cycle()
+        assert [one for one in ended(watch) if "read live" in one] == []
+        assert answers(ground.url) == answers(batch(folder, tmp_path / "batch.db"))
+
+
 def test_a_log_that_is_copied_over_with_more_in_it_goes_on(tmp_path: Path) -> None:
     folder, clock = tmp_path / "logs", Clock()
     folder.mkdir()

@@ -25,7 +25,7 @@ def str_of(value: object) -> str:
 
 
 LOG = Path(__file__).parents[1] / "data" / "fio" / "randrw" / "a_clat_hist.1.log"
-ODD: list[Any] = [1.5, b"x", object(), [1], (None,), {"a": 1}, -1, 0, True, np.array([1, 2])]
+ODD: list[Any] = [2**70, 1.5, b"x", object(), [1], (None,), {"a": 1}, -1, 0, True, np.array([1, 2])]
 
 
 def test_r3_one_text_is_one_where_several_are_meant() -> None:
@@ -48,6 +48,24 @@ def test_r3_the_answer_to_such_a_question() -> None:
     table, answer = table_of(Files(str(LOG), jobs=1), Question(step="all", by="op", where={"op": "read"}), Wanted((50, 99)))
     assert answer.by == ("op",) and table.columns["op"].tolist() == ["read"] and {"p50", "p99"} <= table.columns.keys()
     assert Question(step=np.int64(10**9)).step == Question(step="1s").step == 10**9
+
+
+@pytest.mark.parametrize("value", ["no", 1, None, np.array([1, 2])], ids=str_of)
+def test_r3_what_is_true_or_false_is_no_text(value: Any) -> None:
+    """merge_runs="no" merged runs, and force="" was taken in silence."""
+    for make, name in ((Question, "merge_runs"), (Question, "force"), (lambda **one: Wanted(99, **one), "bounds")):
+        with pytest.raises(UsageError, match=f"{name} takes True or False, not "):
+            make(**{name: value})
+    with pytest.raises(UsageError, match="write takes True or False"):
+        open_store("sqlite:x.db", write=value)
+
+
+def test_r3_a_step_of_1_is_no_second() -> None:
+    """1 ns, forced: nine GB and no end."""
+    for step in (1, "1us"):
+        with pytest.raises(UsageError, match="it would cut a row into more than 10,000 windows"):
+            Files(LOG, jobs=1).answer(Question(step=step, force=True))
+    assert Files(LOG, jobs=1).answer(Question(step="10ms", force=True)).samples
 
 
 @pytest.mark.parametrize("name", ["runs", "by", "where", "step", "begin", "end", "windows", "attribution"])
@@ -128,6 +146,8 @@ def test_r3_files_of_other_types_are_refused_in_words(paths: Any) -> None:
         Files(paths)
     with pytest.raises(UsageError, match="jobs takes a whole number from 1 on, not 0"):
         Files(LOG, jobs=0)
+    with pytest.raises(UsageError, match="progress takes a function"):
+        Files(LOG, progress=1)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="Files takes ReadOptions"):
         Files(LOG, {"run": "x"})  # type: ignore[arg-type]
 

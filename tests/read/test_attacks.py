@@ -35,6 +35,43 @@ def test_what_is_no_number_is_a_rejected_line(name: str) -> None:
         assert after.samples != before.samples and after.sentences - before.sentences
 
 
+OF_ANOTHER_TYPE = [  # a format, what stood there, what came in its place; each changed the number of samples without a word
+    ("OpenTelemetry, cumulative", '"stringValue": "read"', '"stringValue": true'),
+    ("OpenTelemetry, cumulative", '"scopeMetrics"', '"scopeMetriss"'),
+    ("OpenTelemetry, cumulative", '"value": {', '"velue": {'),
+    (
+        "OpenTelemetry, cumulative",
+        '"aggregationTemporality": "AGGREGATION_TEMPORALITY_CUMULATIVE"',
+        '"aggregationTemporality": true',
+    ),
+    ("OpenTelemetry, delta", '"exponentialHistogram": {', '"5": {'),
+    ("OpenTelemetry, delta", '"unit": "ms"', '"unit": ["ms"]'),
+    ("memtier", '"Gets": {', '"Gets": null, "Totals": {'),
+    ("Redis LATENCY HISTOGRAM", '"r":{"get":{', '"r":{"get":true,"old":{'),
+    ("Redis LATENCY HISTOGRAM", '"host":"h1"', '"host":["h1"]'),
+    ("Redis LATENCY HISTOGRAM", '"4":', '"1":'),
+    ("bpftrace", "|@@\n", "|@@" + 20 * "\x00"),
+    ("cockroach workload", '"Name":"read"', '"Name":5'),
+    ("Prometheus, native (API)", '"op":"', '"op":true,"was":"'),
+    ("Ceph perf histogram", '"host":"', '"host":true,"was":"'),
+    ("fio json+", '"bins" : {', '"bins" : null, "was" : {'),
+    ("YCSB histograms", "[OVERALL], RunTime(ms), 10000\n", ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [pytest.param(*case, marks=pytest.mark.slow if place > 1 else ()) for place, case in enumerate(OF_ANOTHER_TYPE)],
+)
+def test_n13_a_value_of_another_type_or_name_is_told(name: str, old: str, new: str) -> None:
+    """A label that is no text names another series: of counts since a start all are counted again."""
+    recorded = FORMATS[name]
+    content = content_of(recorded)
+    place = content.index(old.encode(), 0 if name.startswith(("YCSB", "Prom")) else len(content) // 3)
+    damaged = content[:place] + new.encode() + content[place + len(old) :]
+    assert told(recorded, damaged).samples is None or told(recorded, damaged).sentences - told(recorded, content).sentences
+
+
 def test_a_snapshot_of_too_many_counts_is_rejected() -> None:
     """1,206 samples instead of 1,200: `0` had become `1,5`, and all after it lay one bin higher."""
     recorded = FORMATS["cockroach workload"]

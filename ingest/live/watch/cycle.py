@@ -64,7 +64,7 @@ def arrive(watching: Watching, files: Mapping[Path, Seen]) -> None:
         if path not in taken:
             watching.judged[path] = files[path]
     # Tails whose files are there and are no sources any more: dumps of which histogram logs hold more. One that was renamed
-    # since files were looked at is none of them.
+    # or emptied since files were looked at is none of them.
     known = {(source.context.series.run, source.identity) for own in by_run.values() for source in own}
     there = {key for key, tail in watching.tails.items() if not tail.gone and tail.path in files and tail.is_there()}
     watching.replaced = there - known

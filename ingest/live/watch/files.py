@@ -68,6 +68,14 @@ class Print:
         mark = os.pread(descriptor, min(offset, MARK_BYTES), max(0, offset - MARK_BYTES))
         return Print(offset, size, _digest(os.pread(descriptor, size, 0)), mark)
 
+    def grown(self, start: bytes, data: bytes) -> Print:
+        """Return the print of a file of which more was read; `start` are its first bytes, which were read before that.
+
+        The file itself is not asked again: it may have been emptied meanwhile.
+        """
+        first = (start[: self.offset] + data)[:HEAD_BYTES]
+        return Print(self.offset + len(data), len(first), _digest(first), (self.mark + data)[-MARK_BYTES:])
+
     def fits(self, descriptor: int) -> bool:
         """Return whether an open file holds what was read, as far as can be determined: any does where that is nothing."""
         return not self.offset or (os.fstat(descriptor).st_size >= self.offset and self == Print.of(descriptor, self.offset))

@@ -19,7 +19,7 @@ from ingest.core.errors import InputError, as_path, as_text
 from ingest.core.intervals import Exact, Int, Intervals, Segments, merged, total
 from ingest.core.labels import LABELS, Series
 from ingest.core.layout import Layout, parse_layout
-from ingest.live.watch.files import Fate, Place, Print, Seen, fate_of, held_open
+from ingest.live.watch.files import HEAD_BYTES, Fate, Place, Print, Seen, fate_of, held_open
 from ingest.load.load import stored_parts, whole_windows
 from ingest.read.account import Account
 from ingest.read.context import EXPECTED, RATE
@@ -320,12 +320,13 @@ class Tail:
         return fate_of(self.path, self.place, self.known, files, names)
 
     def is_there(self) -> bool:
-        """Return whether the file has the name, at this moment, under which it was seen."""
+        """Return whether the file has the name, at this moment, under which it was seen, and holds what was read of it."""
         try:
-            status = self.path.stat()
+            with self.path.open("rb", buffering=0) as stream:
+                status = os.fstat(stream.fileno())
+                return (status.st_dev, status.st_ino) == self.place and self.known.fits(stream.fileno())
         except OSError:
             return False
-        return (status.st_dev, status.st_ino) == self.place
 
     def has_grown(self, seen: Seen | None) -> bool:
         """Return whether there may be something to read."""
@@ -335,7 +336,7 @@ class Tail:
         """Return the windows that new rows have changed, whole; none where the file has not grown. `last` reads a cut-off row."""
         if self._reader is None or not (last or self.has_grown(seen)):
             return []
-        at_once = AT_ONCE
+        at_once, start = AT_ONCE, os.pread(self.descriptor, HEAD_BYTES, 0)
         while True:
             data = os.pread(self.descriptor, at_once, self.known.offset)
             size = len(data) if last and len(data) < at_once else self._reader.whole(data)
@@ -344,9 +345,9 @@ class Tail:
             at_once *= 2
         self.behind = len(data) == at_once
         self._seen = None if self.behind else seen
-        return self._taken(data[:size]) if size else []
+        return self._taken(start, data[:size]) if size else []
 
-    def _taken(self, data: bytes) -> list[Intervals[Series]]:
+    def _taken(self, start: bytes, data: bytes) -> list[Intervals[Series]]:
         """Return the windows that whole lines or documents have changed."""
         assert self._reader is not None
         assert self.source is not None
@@ -367,7 +368,7 @@ class Tail:
             parts = stored_parts(rows, self.source, self.run)
             check_storable(parts, self.run.step_ns, self.path)
             changed += self._held.add(parts)
-        self.known = Print.of(self.descriptor, self.known.offset + len(data))
+        self.known = self.known.grown(start, data)
         return changed
 
     def fall_silent(self) -> None:

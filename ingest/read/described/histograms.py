@@ -108,24 +108,29 @@ def _plain(value: Any) -> Any:
     return next(iter(value.values()), None) if isinstance(value, dict) else value
 
 
-def places(document: Any, path: str) -> Iterator[Place]:
-    """Yield every place in a document that a path with `*` and `{label}` leads to."""
-    yield from _below(Place(document), path.split(".") if path else [])
+def places(document: Any, path: str, *, strict: bool = False) -> Iterator[Place]:
+    """Yield every place in a document that a path with `*` and `{label}` leads to.
+
+    WrongError, with `strict`, where below a name of the path something stands that holds nothing.
+    """
+    yield from _below(Place(document), path.split(".") if path else [], strict=strict)
 
 
-def _below(place: Place, steps: list[str]) -> Iterator[Place]:
+def _below(place: Place, steps: list[str], *, strict: bool) -> Iterator[Place]:
+    step, value = steps[0] if steps else "", place.value
+    if strict and place.above is not None and not isinstance(value, (dict, list)):
+        raise WrongError("a value where the description says that there are histograms")
     if not steps:
         yield place
         return
-    step, value = steps[0], place.value
     named = step[1:-1] if step.startswith("{") and step.endswith("}") else ""
     if step == ANY or named:
         entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
         for key, entry in entries:
             labels = (*place.labels, (named, str(key))) if named else place.labels
-            yield from _below(Place(entry, place, labels), steps[1:])
+            yield from _below(Place(entry, place, labels), steps[1:], strict=strict and place.above is not None)
     elif isinstance(value, dict) and (found := _longest(value, steps)) is not None:
-        yield from _below(Place(found[0], place, place.labels), found[1])
+        yield from _below(Place(found[0], place, place.labels), found[1], strict=strict)
 
 
 # Values in records, as descriptions name them: edges, times and words, exact whatever they are written as.
@@ -251,7 +256,10 @@ class Reading:
             if record and isinstance(document, dict) and _fits(Place(document), record):
                 self.newest = Place(document)
                 return
-            found = [*places(document, self.description.each), *self._not_there(document)]
+            found = [*places(document, self.description.each, strict=bool(self.description.samples)), *self._not_there(document)]
+        except WrongError as error:
+            self.context.account.reject(str(error), [line])
+            return
         except RecursionError:
             self.context.account.reject("nested too deeply", [line])
             return
@@ -278,6 +286,9 @@ class Reading:
 
     def _kept(self, line: int, place: Place, bins: Any) -> Iterator[FileHistogram]:
         """Yield the histogram at a place, unless `where` leaves it out or it cannot be taken."""
+        if any(isinstance(place.found(key), (dict, list)) for key in self.description.labels.values()):
+            self.context.account.reject("a label that is no word", [line])
+            return
         try:
             if not _fits(place, self.description.where):
                 self.context.account.skip("a record that `where` leaves out", 1)
@@ -447,8 +458,8 @@ class Reading:
         bins = sorted(bins, key=lambda entry: (entry.last is OPEN, entry.last or 0))
         if description.edge == UP_TO:
             counts = [0, *(entry.count for entry in bins)]
-            if any(low > high for low, high in pairwise(counts)):
-                raise WrongError("counts up to an edge that fall")
+            if any(low > high for low, high in pairwise(counts)) or len({entry.last for entry in bins}) < len(bins):
+                raise WrongError("counts up to an edge that fall, or two of one edge")
             bins = [replace(entry, count=entry.count - below) for entry, below in zip(bins, counts, strict=False)]
         return bins
 

@@ -566,16 +566,18 @@ def _common(raw: dict[str, Any], entry: dict[str, Any]) -> dict[str, str]:
 
 def _job(entry: dict[str, Any], common: dict[str, str], place: str) -> Job:
     options = {**common, **{str(k): str(v) for k, v in entry.get("job options", {}).items()}}
-    ops = tuple(op for op in OPS if entry.get(op)) or (MIXED,)
-    runtimes = {op: _whole((entry.get(op) or {}).get("runtime", 0)) for op in ops}
+    ops = tuple(op for op in OPS if entry.get(op, {}) != {}) or (MIXED,)
+    runtimes = {op: _whole(entry.get(op, {}).get("runtime", 0)) for op in ops}
     all_ran_ms = _whole(entry.get("job_runtime", 0))
     runtime, spans = _course(runtimes, all_ran_ms, options)
     summaries = {
         (op, kind): summary
         for op in ops
         for name, kind in KINDS.items()
-        if (summary := _summary(entry.get(op) or {}, name, f"{place}:{op}:{kind}", spans.get(op))) is not None
+        if (summary := _summary(entry.get(op, {}), name, f"{place}:{op}:{kind}", spans.get(op))) is not None
     }
+    if len({summary.bins is None for (_, kind), summary in summaries.items() if kind == KINDS["clat"]}) > 1:
+        raise ValueError("bins of one direction alone")
     start = entry.get("job_start")
     name, host, group = str(entry.get("jobname", "")), str(entry.get("hostname", "")), int(entry.get("groupid", 0))
     start_ms, elapsed_s = _whole(start) if start else None, _whole(entry.get("elapsed", 0))
@@ -611,8 +613,8 @@ def _summary(direction: dict[str, Any], name: str, place: str, span_ms: tuple[in
     `place` names the file, the document, the number of its job, the direction and the kind.
     """
     unit = 1 if f"{name}_ns" in direction else 1000
-    raw = direction.get(f"{name}_ns", direction.get(name))
-    if raw is None or not int(direction.get("total_ios", 0)):
+    raw = direction.get(f"{name}_ns", direction.get(name, {}))
+    if raw == {} or not int(direction.get("total_ios", 0)):
         return None
     # Before N was printed (3.x), total_ios is the count of completions; later N is what the histogram holds.
     count = _whole(raw.get("N", int(direction["total_ios"]) if raw.get("max", 0) else 0))

@@ -33,7 +33,7 @@ LOST_EVENTS = "bpftrace lost events: {}"
 NAME = re.compile(r"^(@\w*)(?:\[(.*)\])?:\s*$")
 OPENED = re.compile(r"^(@\w*)\[((?:(?!\]:).)*)$")
 CLOSED = re.compile(r"^(.*)\]:\s*(.*)$")
-BIN = re.compile(r"^[\[(](\.\.\.|-?[0-9]{1,19}[KMGTPE]?)(?:, (\.\.\.|-?[0-9]{1,19}[KMGTPE]?))?([\])]) +([0-9]{1,19}) \|")
+BIN = re.compile(r"^[\[(](\.\.\.|-?[0-9]{1,19}[KMGTPE]?)(?:, (\.\.\.|-?[0-9]{1,19}[KMGTPE]?))?([\])]) +([0-9]{1,19}) \|[@ ]*\|?$")
 TIMES = {letter: 1 << 10 * (place + 1) for place, letter in enumerate("KMGTPE")}
 WORDS = {
     **dict.fromkeys(("ns", "nsec", "nsecs", "nanoseconds"), "ns"),

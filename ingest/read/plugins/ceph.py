@@ -25,7 +25,7 @@ from ingest.core.layout import Layout
 from ingest.core.units import UNITS_NS, iso_ns
 from ingest.read.context import Context
 from ingest.read.format_names import CEPH
-from ingest.read.polls import Lost, Poll, Polls, WrongError, between_edges, end_ns, objects_of, polled, sparse, whole
+from ingest.read.polls import Lost, Poll, Polls, WrongError, between_edges, end_ns, objects_of, polled, sparse, whole, word
 
 KIND = in_layer("service", SERVICE)
 OPS = {"op_r_": "read", "op_w_": "write", "op_rw_": "read and write"}
@@ -42,10 +42,10 @@ def read(path: Path, context: Context, held: Polls) -> None:
                 raise WrongError("a poll without sampled_at: the time it was made, in epoch s or ISO 8601")
             stamp = iso_ns(said) if isinstance(said, str) else None
             end = end_ns(said, UNITS_NS["s"]) if stamp is None else stamp
+            host, daemon = word(entry.get("host")), word(entry.get("daemon"))
         except WrongError as error:
             context.account.reject(str(error), [line])
             continue
-        host, daemon = str(entry.get("host") or ""), str(entry.get("daemon") or "")
         take(entry.get("dump"), line, end, host, daemon, context, held)
 
 

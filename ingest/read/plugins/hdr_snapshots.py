@@ -23,7 +23,7 @@ from ingest.core.layout import Layout, hdr_half, hdr_layout
 from ingest.core.units import UNITS_NS, iso_ns
 from ingest.read.context import Context
 from ingest.read.format_names import HDR_SNAPSHOTS
-from ingest.read.polls import Lost, Poll, Polls, WrongError, count, objects_of, polled, sparse, whole
+from ingest.read.polls import Lost, Poll, Polls, WrongError, count, objects_of, polled, sparse, whole, word
 from ingest.read.sample_file import LOST
 
 GAP = "between two snapshots of an operation at least one is not there: what was counted then is missing"
@@ -33,9 +33,10 @@ MOST_DIGITS, MOST_LOWEST = 5, 1 << 40
 def read(path: Path, context: Context, held: Polls) -> None:
     """Add the snapshots of a file to `held`."""
     for line, entry in objects_of(path, context):
-        series = context.series.replaced(op=str(entry.get("Name") or ""), kind="service")
-        lost = Lost(series)
+        lost = Lost(context.series)
         try:
+            series = context.series.replaced(op=word(entry.get("Name")), kind="service")
+            lost = Lost(series)
             stamp, elapsed = iso_ns(str(entry.get("Now"))), count(entry.get("Elapsed"))
             if stamp is None:
                 raise WrongError("Now is no time")

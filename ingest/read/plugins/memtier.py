@@ -37,6 +37,7 @@ BEST_AND_WORST = "it holds the best and the worst of its runs, and none of the o
 ONE_EACH = "give memtier_benchmark --print-all-runs, or run each by itself"
 NO_NUMBER_IN = re.compile(rb":\s*-?(?:nan|inf)\b")
 NO_NUMBER = re.compile(rb'("(?:[^"\\]|\\.)*")|-?\b(?:nan|inf)\b')
+OF_COMMANDS = {"Count", "Percentile Latencies"}
 NOT_COMMANDS = ("Runtime", "Totals", "Per-Key Misses")
 
 
@@ -95,8 +96,9 @@ def _commands(body: Mapping[str, Any], context: Context) -> Iterator[tuple[str, 
         for place, stats in enumerate(every, 1):
             if name == "Totals":
                 context.account.skip("the sum of all commands", 1)
-            elif name not in NOT_COMMANDS and isinstance(stats, dict) and "Count" in stats:
-                yield str(name).removesuffix("s").lower(), f"{{call={place}}}" if len(every) > 1 else "", stats
+            elif name not in NOT_COMMANDS and (not isinstance(stats, dict) or stats.keys() & OF_COMMANDS):
+                tag = f"{{call={place}}}" if len(every) > 1 else ""
+                yield str(name).removesuffix("s").lower(), tag, stats if isinstance(stats, dict) else {}
 
 
 class _Several(list[Any]):

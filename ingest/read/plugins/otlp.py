@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,17 @@ TEMPORALITIES = {"AGGREGATION_TEMPORALITY_DELTA": DELTA, "AGGREGATION_TEMPORALIT
 UNIT_UNKNOWN = "the unit of its values is not stated: give --recorded-unit s, ms, us or ns"
 NO_SUM = "the counts of its buckets are not its count: it was damaged"
 MOST_BUCKETS = 1 << 16
+OTHER_SIGNALS = {"resourceSpans", "resourceLogs", "resourceProfiles"}
+DATA = {"gauge", "sum", "histogram", "exponentialHistogram", "summary"}
+VALUES: Mapping[str, type | tuple[type, ...]] = {
+    "stringValue": str,
+    "boolValue": bool,
+    "intValue": (int, str),
+    "doubleValue": (int, float, Decimal, str),
+    "bytesValue": str,
+    "arrayValue": dict,
+    "kvlistValue": dict,
+}
 ESCAPED = str.maketrans({"µ": "u", "μ": "u"})
 
 
@@ -115,37 +127,56 @@ def read(path: Path, context: Context, held: Polls) -> None:
 
 
 def take(entry: Mapping[str, Any], line: int, context: Context, held: Polls) -> None:
-    """Add the histograms of one document to `held`."""
-    for metric, resource, scope in _metrics(entry):
-        own = _attributes(metric.get("metadata")) if scope == SCOPE else None
-        _take(metric, own, resource, line, context, held)
+    """Add the histograms of one document to `held`; what behind a part of another form stands in it is not taken."""
+    try:
+        for metric, resource, scope in _metrics(entry):
+            own = _attributes(metric.get("metadata")) if scope == SCOPE else None
+            _take(metric, own, resource, line, context, held)
+    except WrongError as error:
+        context.account.reject(str(error), [line])
 
 
 def _metrics(entry: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, str], str]]:
     """Yield the metrics of a line with the attributes of their resource, and the name of their scope."""
-    for resource in _dicts(entry.get("resourceMetrics")):
-        owner = resource.get("resource")
-        attributes = _attributes(owner.get("attributes") if isinstance(owner, dict) else None)
-        for scope in _dicts(resource.get("scopeMetrics") or resource.get("instrumentationLibraryMetrics")):
-            named = scope.get("scope")
-            name = str(named.get("name") or "") if isinstance(named, dict) else ""
-            for metric in _dicts(scope.get("metrics")):
+    if "resourceMetrics" not in entry and entry.keys() & OTHER_SIGNALS:
+        return
+    for resource in _objects(entry, "resourceMetrics"):
+        attributes = _attributes(_object(resource, "resource").get("attributes"))
+        scopes = "instrumentationLibraryMetrics" if "instrumentationLibraryMetrics" in resource else "scopeMetrics"
+        for scope in _objects(resource, scopes):
+            name = str(_object(scope, "scope").get("name") or "")
+            for metric in _objects(scope, "metrics"):
                 yield metric, attributes, name
 
 
-def _dicts(value: Any) -> Iterator[dict[str, Any]]:
-    for entry in value if isinstance(value, list) else ():
-        if isinstance(entry, dict):
-            yield entry
+def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return the object of a name, an empty one where there is none; WrongError where that is something else."""
+    value = body.get(name)
+    if not isinstance(value, dict | None):
+        raise WrongError(f"{name} is no object")
+    return value or {}
+
+
+def _objects(body: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the objects of the array of a name; WrongError where there is none, as where the name is damaged."""
+    value = body.get(name)
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise WrongError(f"no array of objects called {name}")
+    return value
 
 
 def _attributes(pairs: Any) -> dict[str, str]:
+    """Return the words of attributes; WrongError where a value is not of its type: it would name another series."""
     words = {}
-    for pair in _dicts(pairs):
-        value = pair.get("value")
-        text = next(iter(value.values()), "") if isinstance(value, dict) else ""
-        if isinstance(pair.get("key"), str) and isinstance(text, (str, int, float)):
-            words[pair["key"]] = str(text)
+    for pair in _objects({"attributes": pairs}, "attributes") if pairs is not None else ():
+        key, typed = pair.get("key"), _object(pair, "value")
+        if not isinstance(key, str) or pair.get("value") is None:
+            raise WrongError("an attribute without a key or a value")
+        for kind, value in typed.items():
+            if kind not in VALUES or not isinstance(value, VALUES[kind]) or isinstance(value, bool) != (kind == "boolValue"):
+                raise WrongError("an attribute whose value is not of its type")
+            if not isinstance(value, dict):  # lists, as of the words of a command, name no series
+                words[key] = str(value)
     return words
 
 
@@ -158,18 +189,23 @@ def _take(
     held: Polls,
 ) -> None:
     """Add the points of a metric; `own` is the metadata of one that we exported ourselves."""
-    name, unit = str(metric.get("name") or ""), str(metric.get("unit") or "").translate(ESCAPED)
+    name, unit = metric.get("name"), metric.get("unit") or ""
+    if not isinstance(name, str) or not isinstance(unit, str) or not any(isinstance(metric.get(sort), dict) for sort in DATA):
+        raise WrongError("a metric without a name, a unit or data")
+    unit = unit.translate(ESCAPED)
     for key, binned in (("exponentialHistogram", _exponential), ("histogram", _explicit)):
-        body = metric.get(key)
-        if not isinstance(body, dict):
-            continue
-        points = list(_dicts(body.get("dataPoints")))
+        body = _object(metric, key)
+        points = _objects(body, "dataPoints") if body else []
         if unit and unit not in UNITS_NS:
             context.account.skip("not a latency: its unit is no unit of time", len(points))
             continue
         for point in points:
-            attributes = {**resource, **_attributes(point.get("attributes") or point.get("labels"))}
             base = context.series
+            try:
+                attributes = {**resource, **_attributes(point.get("attributes"))}
+            except WrongError as error:
+                context.account.reject(str(error), [line])
+                continue
             series = series_of(base, name, attributes) if own is None else own_series(base, name, own, attributes)
             try:
                 unit_ns = UNITS_NS.get(unit) or context.recorded_unit_ns
@@ -214,7 +250,7 @@ def _or_none(value: Any) -> int | None:
 def _total(body: Mapping[str, Any]) -> bool:
     said = body.get("aggregationTemporality")
     temporality = TEMPORALITIES.get(said, 0) if isinstance(said, str) else said
-    if temporality not in (DELTA, CUMULATIVE):
+    if isinstance(temporality, bool) or temporality not in (DELTA, CUMULATIVE):
         raise WrongError("nothing says whether it counts since a start or since the point before")
     return bool(temporality == CUMULATIVE)
 

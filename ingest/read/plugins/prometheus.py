@@ -46,6 +46,7 @@ from ingest.read.polls import (
     polled,
     sparse,
     whole,
+    word,
 )
 from ingest.read.text import changed_ns, decimal_of
 
@@ -251,10 +252,10 @@ def _series(
 ) -> None:
     """Add a series of an answer: its native histograms to `held`, buckets and counts of all to the two of `told`."""
     scrapes, of_all = told
-    labels = {str(key): str(value) for key, value in entry["metric"].items()}
-    name = labels.get("__name__", "")
-    owner = _owner(labels, name) if name else _owner(labels)
     try:
+        labels = {key: word(value) for key, value in entry["metric"].items()}
+        name = labels.get("__name__", "")
+        owner = _owner(labels, name) if name else _owner(labels)
         if "le" in labels:
             for stamp, value in _pairs(entry, "values", "value"):
                 _put(scrapes, (owner, end_ns(stamp, UNITS_NS["s"])), line, labels["le"], str(value))

@@ -63,6 +63,7 @@ TWO_FORMS = re.compile(r"(?:Raw|Bucket|Hdr)(?=Intended-|[A-Z])")  # of measureme
 NAMES = re.compile(rb"^(?:((?:Raw|Bucket)[A-Z][\w-]*) latency raw data:|\[((?:Raw|Bucket)[A-Z][\w-]*)\], 0, )", re.MULTILINE)
 FINE = ("Return=0", "Return=OK")
 AT_THE_END = "nothing says when its run ended: the time of the file is taken"
+NO_BEGINNING = "YCSB's RunTime is not there: the beginning of its output is gone, and operations may be with it"
 COPY = "copy it with cp -p"
 SEVERAL_RUNS = "several runs, and nothing says when each ended: keep the output of each in a file of its own"
 
@@ -101,6 +102,9 @@ def read_histograms(path: Path, context: Context, held: Polls) -> None:
         elif not match[4]:
             op.counts[int(what)] = count
     end = changed_ns(path)
+    if length_ns is None:
+        caveat = Caveat(CUT_SHORT, context.account.path, NO_BEGINNING, COPY_AGAIN)
+        context.account.lack(Missing(labels_of(context.series, unknown=("op", "kind")), None, None, None, 0, None, caveat))
     counted = {name: op for name, op in ops.items() if op.counts or op.above or op.operations}
     _add(counted, (end - (length_ns or 0), end), context, held)
 
