@@ -750,13 +750,14 @@ def usual_peers(levels: Float, ground: Ground, group: int, times: float) -> list
     Sorted by level, the first gap of at least `times` above half of the members parts them; without one all are usual.
     None where those that are left do not agree with each other better than with the group.
     """
-    alike = [code for code in (group, *peers_of(ground, group)) if levels[code] > 0]
+    alike = np.array([group, *peers_of(ground, group)])
+    alike = alike[levels[alike] > 0]
     if group not in alike:
         return []
-    order = sorted(alike, key=lambda code: float(levels[code]))
+    order = alike[np.argsort(levels[alike], kind="stable")]
     half = -(-len(order) // 2)
-    cut = next((at for at in range(half, len(order)) if levels[order[at]] >= times * levels[order[at - 1]]), len(order))
-    usual = [code for code in order[:cut] if code != group]
+    gaps = np.flatnonzero(levels[order[half:]] >= times * levels[order[half - 1 : -1]])
+    usual = [code for code in order[: half + gaps[0] if len(gaps) else None].tolist() if code != group]
     if not usual:
         return []
     theirs = levels[usual]

@@ -265,7 +265,18 @@ def beside_peers(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     stretches = stretches_of(ground)
     levels = _levels(ground, stretches, so_far)
     events = [(covered_groups(ground, claim.who), stretches.mostly(claim.cells)) for claim in so_far if claim.kind in OWN]
-    slower = [_slower(ground, stretches, levels, events, code) for code in range(len(ground.groups))]
+
+    @cache
+    def beside(events_of_others: tuple[int, ...]) -> list[tuple[Level, Float, Float]]:
+        """Return each level, that in stretches without some events, and the middle of these by group."""
+        aside = np.logical_or.reduce([np.zeros(stretches.samples.shape, np.bool_), *(events[at][1] for at in events_of_others)])
+        counting = [np.where(aside, np.nan, level.ns) for level in levels]
+        return [(level, each, known_median(each, axis=1)) for level, each in zip(levels, counting, strict=True)]
+
+    slower = []
+    for code in range(len(ground.groups)):
+        of_others = tuple(number for number, (groups, _) in enumerate(events) if code not in groups)
+        slower.append(_slower(ground, stretches.samples[code], beside(of_others), code))
     throttled = _throttled([_worst(some, PEERS_MOST) for some in slower], ground)
     said = _covered(ground, throttled)
     slow = _slow([_worst(some, THROUGHOUT) for some in slower], said, ground)
@@ -292,21 +303,22 @@ def _levels(ground: Ground, stretches: Stretches, so_far: Sequence[Claim]) -> li
     ]
 
 
-def _slower(
-    ground: Ground, stretches: Stretches, levels: Sequence[Level], events: Sequence[tuple[frozenset[int], Bool]], code: int
-) -> list[Slower]:
-    """Return at which levels a group is slower than its peers: p50, p99, and both of its modes where it is so at both."""
-    filled, alike = stretches.samples[code], peers_of(ground, code)
+def _slower(ground: Ground, filled: Float, levels: Sequence[tuple[Level, Float, Float]], code: int) -> list[Slower]:
+    """Return at which levels a group is slower than its peers: p50, p99, and both of its modes where it is so at both.
+
+    `filled` are its samples by stretch; of each level what it is beside events of others, and the middle of that by group.
+    """
+    alike = peers_of(ground, code)
     if not alike or filled.sum() < SAMPLED or (filled > 0).sum() < LEAST_STRETCHES:
         return []
-    theirs_alone = [cells for groups, cells in events if code not in groups]
-    aside = np.logical_or.reduce(theirs_alone) if theirs_alone else np.zeros(stretches.samples.shape, np.bool_)
     out = []
-    for level in (level for level in levels if level.groups.issuperset((code, *alike))):
-        counting = np.where(aside, np.nan, level.ns)
+    for level, counting, middles in levels:
+        if not level.groups.issuperset((code, *alike)):
+            continue
         none = np.isnan(counting[alike]).all(axis=0)
-        counting[:, none] = level.ns[:, none]
-        middles = known_median(counting, axis=1)
+        if none.any():
+            counting = np.where(none, level.ns, counting)  # noqa: PLW2901  as of all members
+            middles = known_median(counting, axis=1)  # noqa: PLW2901
         peers = usual_peers(middles, ground, code, BEYOND)
         throughout = beyond_peers(counting, peers, code, BEYOND)
         if throughout < PEERS_MOST:
