@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ingest.core.coverage import DEFAULT_WIDTH_NS, RowWidth, WholeRow, median_width
 from ingest.core.errors import InputError, UsageError, counted
 from ingest.core.grid import UNTIMED, stored_step
-from ingest.core.intervals import Intervals, Sum
+from ingest.core.intervals import Intervals, Narrow, Sum
 from ingest.core.labels import LABELS, LAYER, OUTCOME, Group, Series, label_of, runs_asked
 from ingest.core.pool import fork_map
 from ingest.core.values import Value, at_least, one_of, several
@@ -299,15 +299,18 @@ class Files:
         def work(some: Sequence[Source]) -> None:
             own_sums = self._summed(some, question, step, starts)
             for part in own_sums.parts:
-                of_process.add(part)
+                of_process.add(Narrow.of([part]) if question.narrow else part)
             met.widen(own_sums)
 
+        def parts_of(sums: Sum[Group]) -> list[Intervals[Group]]:
+            return sums.pending if question.narrow else sums.parts()
+
         items = small_ones_together(sources, min(MOST_TOGETHER, max(1, len(sources) // (SHARES * self.jobs))))
-        for parts, of_parts in self.in_processes(items, work, lambda: (of_process.parts(), met)):
+        for parts, of_parts in self.in_processes(items, work, lambda: (parts_of(of_process), met)):
             summed.widen(of_parts)
             for part in parts:
                 total.add(part)
-        return replace(summed, parts=total.parts())
+        return replace(summed, parts=parts_of(total))
 
     def in_processes(
         self, items: Sequence[Sequence[Source]], work: Callable[[Sequence[Source]], None], gathered: Callable[[], T]

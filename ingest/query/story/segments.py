@@ -407,8 +407,8 @@ def added_up(values: Float) -> Float:
     return np.concatenate([np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)], axis=-1)
 
 
-def _cut_latency(sums: Sums, noise: Float, wide: int = 1) -> list[list[tuple[int, int]]]:
-    """Return the levels (first block, end) of the latencies of each set, whose ends are multiples of `wide` blocks."""
+def _cut_latency(sums: Sums, noise: Float) -> list[list[tuple[int, int]]]:
+    """Return the levels (first block, end) of the latencies of each set."""
     weight = -2 / noise[:, min(SEARCHED, noise.shape[1]) - 1, :CLASSES].T  # (4, M)
     # Each share is of the one before: what is above both, and what is above the first alone. Two of a weight share a term.
     of = np.concatenate([sums.over, sums.over[:-1] - sums.over[1:]])
@@ -416,47 +416,46 @@ def _cut_latency(sums: Sums, noise: Float, wide: int = 1) -> list[list[tuple[int
     used = np.flatnonzero(weights.any(axis=1))
     below, weights = added_up(of[used]).astype(np.int64), weights[used]
 
-    def cost(sets: slice, first: slice, end: slice) -> Float:
-        total: Float = np.einsum("am,amn->mn", weights[:, sets], _xlogx_of(below[:, sets, end] - below[:, sets, first]))
+    def cost(sets: slice, end: int) -> Float:
+        inside = below[:, sets, end : end + 1] - below[:, sets, :end]
+        total: Float = np.einsum("am,amn->mn", weights[:, sets], _xlogx_of(inside))
         return total
 
-    return _partition(cost, *sums.done.shape, wide)
+    return _partition(cost, *sums.done.shape)
 
 
-def _cut_rate(sums: Sums, noise: Float, wide: int = 1) -> list[list[tuple[int, int]]]:
+def _cut_rate(sums: Sums, noise: Float) -> list[list[tuple[int, int]]]:
     """Return the levels of the rates of each set."""
     done, due = added_up(sums.done).astype(np.int64), added_up(sums.due)
     weight = -2 / noise[:, min(SEARCHED, noise.shape[1]) - 1, CLASSES][:, None]
 
-    def cost(sets: slice, first: slice, end: slice) -> Float:
-        count, usual = (of[sets, end] - of[sets, first] for of in (done, due))
+    def cost(sets: slice, end: int) -> Float:
+        count, usual = done[sets, end : end + 1] - done[sets, :end], due[sets, end : end + 1] - due[sets, :end]
         total: Float = weight[sets] * (_xlogx_of(count) - count * np.log(np.maximum(usual, 1e-300)))
         return total
 
-    return _partition(cost, *sums.done.shape, wide)
+    return _partition(cost, *sums.done.shape)
 
 
-def _partition(cost: Callable[[slice, slice, slice], Float], sets: int, blocks: int, wide: int) -> list[list[tuple[int, int]]]:
+def _partition(cost: Callable[[slice, int], Float], sets: int, blocks: int) -> list[list[tuple[int, int]]]:
     """Return the cheapest levels (first block, end) of each set (Jackson et al. 2005); one more costs 2 log n + 3.
 
-    `cost` gives those of the levels that end at a block, by their first one, for some of the sets: (sets, blocks before). Levels
-    begin at every `wide` blocks.
+    `cost` gives those of the levels that end at a block, by their first one, for some of the sets: (sets, blocks before).
     """
     penalty = 2 * math.log(blocks) + 3
-    edges = [*range(0, blocks, wide), blocks]
-    best, back = np.full((sets, len(edges)), np.inf), np.zeros((sets, len(edges)), np.int64)
+    best, back = np.full((sets, blocks + 1), np.inf), np.zeros((sets, blocks + 1), np.int64)
     best[:, 0] = -penalty
     for part in (slice(first, first + AT_ONCE) for first in range(0, sets, AT_ONCE)):
-        for number, end in enumerate(edges[1:], 1):
-            total = cost(part, slice(0, end, wide), slice(end, end + 1))
-            total += best[part, :number]
-            back[part, number] = total.argmin(axis=1)
-            best[part, number] = total.min(axis=1) + penalty
+        for end in range(1, blocks + 1):
+            total = cost(part, end)
+            total += best[part, :end]
+            back[part, end] = total.argmin(axis=1)
+            best[part, end] = total.min(axis=1) + penalty
     out = []
     for row in back.tolist():
-        levels, end = [], len(edges) - 1
+        levels, end = [], blocks
         while end > 0:
-            levels.append((edges[row[end]], edges[end]))
+            levels.append((row[end], end))
             end = row[end]
         out.append(levels[::-1])
     return out
@@ -527,14 +526,14 @@ class Search:
         low, middle, high = (np.array([np.interp(rank, TABLE, row) for row in counts.table]) for rank in (0.16, 0.5, 0.84))
         self.spread = np.minimum(high - middle, middle - low)  # of one mode, where there are two
         sets, blocks = self.sums.done.shape
-        first = self._levels(_noise(self.sums), wide=2)  # which blocks are usual, about
+        first = self._levels(_noise(self.sums))
         usual = tuple(np.where(each.sum(axis=1, keepdims=True) >= 0.25 * blocks, each, True) for each in first[2:])
         self.noise = _noise(self.sums, (usual[0], usual[1]))
         self.latency, self.rate, self.usual_latency, self.usual_rate = self._levels(self.noise)
         self.limit = math.log(CHANCE) - math.log(blocks * math.log(blocks)) - math.log(sets)
 
-    def _levels(self, noise: Float, wide: int = 1) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]], Bool, Bool]:
-        latency, rate = _cut_latency(self.sums, noise, wide), _cut_rate(self.sums, noise, wide)
+    def _levels(self, noise: Float) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]], Bool, Bool]:
+        latency, rate = _cut_latency(self.sums, noise), _cut_rate(self.sums, noise)
         usual = [
             np.stack([of(self.sums, number, each) for number, each in enumerate(levels)])
             for of, levels in ((_usual_latency, latency), (_usual_rate, rate))
