@@ -182,7 +182,8 @@ def rate(store: Store, began: float) -> str:
 
 def _notes(account: LoadAccount) -> Iterator[str]:
     """Yield the notes on logs, each once for all logs that it concerns, up to SHOWN_FINDINGS of them."""
-    from ingest.read.schedule import OMISSION, sentences
+    from ingest.core.coverage import OMISSION
+    from ingest.read.schedule import sentences
 
     accounts = [source.context.account for source in account.sources]
     schedules = sentences((of_source.path, digest) for of_source in accounts for digest in of_source.schedule)

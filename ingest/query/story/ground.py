@@ -492,17 +492,18 @@ def as_one(rows: Intervals[Group]) -> Intervals[Group]:
 
 def peers_of(ground: Ground, group: int) -> list[int]:
     """Return the groups that do the same as a group on another host (or volume, or job): its peers."""
-    return [code for code in _doing_the_same(ground.groups)[group] if code != group]
+    return [code for code in _doing_the_same(ground.groups)[group].tolist() if code != group]
 
 
 @lru_cache(maxsize=4)
-def _doing_the_same(groups: tuple[Labels, ...]) -> list[list[int]]:
+def _doing_the_same(groups: tuple[Labels, ...]) -> list[Int]:
     """Return of each group the groups that do the same, itself among them."""
     alike: dict[Labels, list[int]] = {}
     work = [tuple((name, value) for name, value in labels if name not in MEMBERS) for labels in groups]
     for code, does in enumerate(work):
         alike.setdefault(does, []).append(code)
-    return [alike[does] for does in work]
+    codes = {does: np.array(some) for does, some in alike.items()}
+    return [codes[does] for does in work]
 
 
 def most_times(ground: Ground, codes: Collection[int]) -> float:
@@ -728,7 +729,7 @@ def usual_peers(levels: Float, ground: Ground, group: int, times: float) -> list
     Sorted by level, the first gap of at least `times` above half of the members parts them; without one all are usual.
     None where those that are left do not agree with each other better than with the group.
     """
-    alike = np.array([group, *peers_of(ground, group)])
+    alike = _doing_the_same(ground.groups)[group]
     alike = alike[levels[alike] > 0]
     if group not in alike:
         return []

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ingest.core.coverage import OMISSION as WARNING
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Bool, Int, row_sums
 from ingest.core.layout import Float
@@ -71,7 +72,6 @@ from ingest.query.story.segments import (
     wandering,
 )
 from ingest.query.windows import pieces
-from ingest.read.schedule import OMISSION as WARNING
 
 # Stall: completions of a member stop, then some arrive with latencies as long as the gap.
 #
@@ -354,17 +354,16 @@ def _throttled(slower: Sequence[Slower | None], ground: Ground) -> list[Claim]:
     codes_of = ground.by_member()
     if len(codes_of) < 2:
         return []
-    works = {who: _work(ground, codes) for who, codes in codes_of.items()}
-    alone = [_work(ground, [code]) for code in range(len(ground.groups))]
+    work = cache(lambda *codes: _work(ground, codes))
     claims: list[Claim] = []
     for who, codes in codes_of.items():
         own = [found for code in codes if (found := slower[code]) is not None]
-        ceiling = _ceiling(works[who], [work for other, work in works.items() if other != who]) if own else None
+        ceiling = _ceiling(work(*codes), [work(*others) for other, others in codes_of.items() if other != who]) if own else None
         if ceiling is not None and ceiling.share * most_times(ground, codes) < CEILING:
             claims.append(_peer(THROTTLED, codes, who, ground, max(own, key=lambda each: each.times), ceiling))
             continue
         for code, found in ((code, found) for code in codes if (found := slower[code]) is not None):
-            ceiling = _ceiling(alone[code], [alone[peer] for peer in peers_of(ground, code)])
+            ceiling = _ceiling(work(code), [work(peer) for peer in peers_of(ground, code)])
             if ceiling is not None and ceiling.share * most_times(ground, [code]) < CEILING:
                 claims.append(_peer(THROTTLED, [code], ground.groups[code], ground, found, ceiling))
     return claims
@@ -410,8 +409,9 @@ def _overall(ground: Ground, code: int, name: str) -> float:
     return float(Ranked(whole).values(np.zeros(1, np.int64), percentile.ranks(whole.samples))[0])
 
 
-def _work(ground: Ground, codes: list[int]) -> Work:
+def _work(ground: Ground, groups: Sequence[int]) -> Work:
     """Return what groups do together in the windows that lie wholly within the data."""
+    codes = list(groups)
     samples = ground.samples[codes][:, ground.whole].astype(np.float64)
     took = np.nan_to_num(ground.mean_ns[codes][:, ground.whole]) * samples
     return Work(samples.sum(axis=0), float(took.sum()) / max(samples.shape[1] * ground.step_ns, 1))
