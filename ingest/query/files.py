@@ -217,7 +217,14 @@ class Files:
             caveats=caveats,
             apart=apart,
             notes=beside_entries(sources, replace(self.found, caveats=caveats)),
+            alike=self._alike(sources),
         )
+
+    def _alike(self, sources: Sequence[Source]) -> frozenset[str]:
+        """Return the labels of jobs that all sources have in common, and that no rows tell."""
+        of_rows = {name for source in sources for name in row_labels(source)}
+        names = (name for name in ("volume", "job", "tag") if name not in of_rows)
+        return frozenset(name for name in names if len({getattr(source.context.series, name) for source in sources}) == 1)
 
     def _in_both(self, sources: Sequence[Source]) -> Iterator[Missing]:
         """Yield what files that were read hold of operations of others of their run."""
@@ -298,8 +305,14 @@ class Files:
 
         def work(some: Sequence[Source]) -> None:
             own_sums = self._summed(some, question, step, starts)
-            for part in own_sums.parts:
-                of_process.add(Narrow.of([part]) if question.narrow else part)
+            parts = own_sums.parts
+            if question.narrow:  # chunks of a file have windows in common, files mostly not
+                whole = Sum[Group](HELD_ENTRIES)
+                for part in parts:
+                    whole.add(part)
+                parts = [Narrow.of([part]) for part in whole.parts()]
+            for part in parts:
+                of_process.add(part)
             met.widen(own_sums)
 
         def parts_of(sums: Sum[Group]) -> list[Intervals[Group]]:
