@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.core import intervals as csr
-from ingest.core.intervals import Exact, Intervals, Sum, concatenate, merged, no_exact, row_sums, sum_rows
+from ingest.core.intervals import Exact, Intervals, Narrow, Sum, concatenate, merged, no_exact, row_sums, sum_rows
 from ingest.core.labels import Series
 from ingest.core.layout import fio_layout
 from strategies import FIO_LAYOUTS, check, intervals, made, per_key, totals
@@ -194,6 +195,27 @@ def test_row_sums_and_take(rows: Intervals) -> None:
     check(turned)
     assert totals(turned) == totals(rows)
     assert turned.samples.tolist() == by_row[::-1]
+
+
+@given(st.lists(intervals(), min_size=1, max_size=3), st.sampled_from([1, 255, 256, 1 << 16, 1 << 20]))
+def test_narrow_rows_are_the_same_rows_whatever_is_done_with_them(parts: list[Intervals[Series]], times: int) -> None:
+    parts = [replace(part, counts=part.counts * times) for part in parts]
+    wide, narrow = concatenate(parts), Narrow.of([*parts])
+    first, held = wide.table[0] if wide.table else None, pickle.loads(pickle.dumps(narrow)).held
+    for column in (*narrow.held, *held):  # in as few bytes as its largest number needs
+        assert column.itemsize == next(size for size in (1, 2, 4, 8) if column.max(initial=0) < 1 << 8 * size)
+    for same in (
+        lambda rows: rows,
+        lambda rows: rows.take(np.arange(len(rows))[::-1]),
+        lambda rows: rows.relabelled(lambda key: None if key == first else (key.host, key.op)),
+        lambda rows: rows.where(lambda key: key != first),
+        lambda rows: rows.in_layout(COARSE),
+        lambda rows: merged([rows, rows]),
+    ):
+        mine, theirs = same(narrow), same(wide)
+        assert mine.bins.dtype == mine.counts.dtype == np.int64
+        assert _cells(mine) == _cells(theirs) and [*mine.table] == [*theirs.table]
+        assert mine.samples.tolist() == theirs.samples.tolist()
 
 
 def test_unlike_layouts_are_not_concatenated() -> None:

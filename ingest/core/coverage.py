@@ -440,6 +440,7 @@ def _lacks(own: Iterable[KindsRecorded], kind: str, in_any_form: set[str]) -> Mi
 # How wide the rows of each source are: in narrower windows nobody knows where in a row its samples were.
 
 
+OMISSION = "coordinated omission: "  # as warnings of it begin
 WIDTHS = "widths"  # of the account of a stored source
 WIDTH_PLAIN_NAMES = ("width_ns", "subject", "any_step", "whole", "by_second")
 WIDE_ROWS = "wide-rows"

@@ -534,6 +534,73 @@ class Intervals(Value, Generic[Key_co]):
         return replace(self, layout=target, indptr=indptr, bins=bins, counts=counts)
 
 
+class Narrow(Intervals[Key_co]):
+    """Rows whose bins and counts are held in as few bytes as they need, a quarter mostly: each use of either makes a copy.
+
+    For many rows that are looked at a piece at a time. What is taken of them is as wide as ever.
+    """
+
+    __slots__ = ()
+
+    @staticmethod
+    def of(parts: list[Intervals[Key]]) -> Narrow[Key]:
+        """Return the rows of parts (at least one) of one layout after one another, their tables joined. The list is emptied."""
+        none = np.empty(0, np.int64)
+        row = concatenate([replace(part, indptr=np.zeros(len(part) + 1, np.int64), bins=none, counts=none) for part in parts])
+        indptr, held = joined_rows([part.indptr for part in parts]), []
+        while parts:
+            part = parts.pop(0)
+            held.append(part.held if isinstance(part, Narrow) else _narrowest(part.bins, part.counts))
+        bins, counts = (columns[0] if len(held) == 1 else np.concatenate(columns) for columns in zip(*held, strict=True))
+        columns = row.series, row.start_ns, row.end_ns, indptr, bins, counts, row.exact, row.completions
+        return Narrow(row.layout, row.table, *columns)
+
+    @property
+    def held(self) -> list[Int]:
+        """Return bins and counts as they are held."""
+        return [vars(Intervals)[name].__get__(self) for name in ("bins", "counts")]
+
+    @property
+    def bins(self) -> Int:
+        """Return the bin of each entry."""
+        return self.held[0].astype(np.int64)
+
+    @bins.setter
+    def bins(self, bins: Int) -> None:
+        vars(Intervals)["bins"].__set__(self, *_narrowest(bins))
+
+    @property
+    def counts(self) -> Int:
+        """Return the count of each entry."""
+        return self.held[1].astype(np.int64)
+
+    @counts.setter
+    def counts(self, counts: Int) -> None:
+        vars(Intervals)["counts"].__set__(self, *_narrowest(counts))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what makes it of a pickle, which is as narrow."""
+        times = self.start_ns, self.end_ns, self.indptr
+        return Narrow, (self.layout, self.table, self.series, *times, *self.held, self.exact, self.completions)
+
+    def keyed(self, table: Sequence[Other], series: Int) -> Narrow[Other]:
+        """Return the rows under other keys: row i is of `table[series[i]]`."""
+        kind, (layout, _, _, *columns) = self.__reduce__()
+        rows: Narrow[Other] = kind(layout, table, series, *columns)
+        return rows
+
+    def take(self, rows: Int) -> Intervals[Key_co]:
+        """Return the given rows in the given order, wide."""
+        part: Intervals[Key_co] = Intervals(*self.__reduce__()[1]).take(rows)
+        return replace(part, bins=part.bins.astype(np.int64), counts=part.counts.astype(np.int64))
+
+
+def _narrowest(*columns: Int) -> list[Int]:
+    """Return columns of numbers, none below 0, in the narrowest type that holds each; those of another than int64 are in it."""
+    types = (np.min_scalar_type(int(values.max(initial=0))) for values in columns)
+    return [values.astype(kind) if values.dtype == np.int64 else values for values, kind in zip(columns, types, strict=True)]
+
+
 def one_row(
     layout: Layout, series: Key, span_ns: tuple[int, int], bins: Int, counts: Int, exact: Exact | None = None
 ) -> Intervals[Key]:
@@ -710,7 +777,7 @@ class Sum(Generic[Key]):
         """Add the rows of `part`."""
         if len(part):
             self._parts.append(part)
-            self._pending += len(part.bins)
+            self._pending += int(part.indptr[-1])
         if self._pending > self._limit:
             self._compact(wholly=False)
 
@@ -723,7 +790,7 @@ class Sum(Generic[Key]):
             chunks = by_layout.pop(layout)
             rows = _ordered(chunks)
             self._parts += [_added_up(chunks, rows)] if wholly or rows.same.any() else chunks
-        self._pending = sum(len(part.bins) for part in self._parts)
+        self._pending = sum(int(part.indptr[-1]) for part in self._parts)
         self._limit = max(self._most, 2 * self._pending)
 
     @property

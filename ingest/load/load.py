@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ingest.core.breaths import StoredBreaths
-from ingest.core.coverage import KINDS, POLLED, WIDTHS, Caveat
+from ingest.core.coverage import KINDS, OMISSION, POLLED, WIDTHS, Caveat
 from ingest.core.documents import Whole, check_storable
 from ingest.core.errors import CapacityError, InputError, StoreError, TailboardError, as_text, listed, plural
 from ingest.core.events import Events
@@ -438,7 +438,7 @@ SHOWN_FINDINGS = 20
 
 def _notes(account: LoadAccount) -> Iterator[str]:
     """Yield the notes on logs, each once for all logs that it concerns, up to SHOWN_FINDINGS of them."""
-    from ingest.read.schedule import OMISSION, sentences
+    from ingest.read.schedule import sentences
 
     accounts = [source.context.account for source in account.sources]
     schedules = sentences((of_source.path, digest) for of_source in accounts for digest in of_source.schedule)

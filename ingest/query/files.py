@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ingest.core.coverage import DEFAULT_WIDTH_NS, RowWidth, WholeRow, median_width
 from ingest.core.errors import InputError, UsageError, counted
 from ingest.core.grid import UNTIMED, stored_step
-from ingest.core.intervals import Intervals, Sum
+from ingest.core.intervals import Intervals, Narrow, Sum
 from ingest.core.labels import LABELS, LAYER, OUTCOME, Group, Series, label_of, runs_asked
 from ingest.core.pool import fork_map
 from ingest.core.values import Value, at_least, one_of, several
@@ -219,7 +219,14 @@ class Files:
             caveats=caveats,
             apart=apart,
             notes=beside_entries(sources, replace(self.found, caveats=caveats)),
+            alike=self._alike(sources),
         )
+
+    def _alike(self, sources: Sequence[Source]) -> frozenset[str]:
+        """Return the labels of jobs that all sources have in common, and that no rows tell."""
+        of_rows = {name for source in sources for name in row_labels(source)}
+        names = (name for name in ("volume", "job", "tag") if name not in of_rows)
+        return frozenset(name for name in names if len({getattr(source.context.series, name) for source in sources}) == 1)
 
     def _in_both(self, sources: Sequence[Source]) -> Iterator[Missing]:
         """Yield what files that were read hold of operations of others of their run."""
@@ -300,16 +307,25 @@ class Files:
 
         def work(some: Sequence[Source]) -> None:
             own_sums = self._summed(some, question, step, starts)
-            for part in own_sums.parts:
+            parts = own_sums.parts
+            if question.narrow:  # chunks of a file have windows in common, files mostly not
+                whole = Sum[Group](HELD_ENTRIES)
+                for part in parts:
+                    whole.add(part)
+                parts = [Narrow.of([part]) for part in whole.parts()]
+            for part in parts:
                 of_process.add(part)
             met.widen(own_sums)
 
+        def parts_of(sums: Sum[Group]) -> list[Intervals[Group]]:
+            return sums.pending if question.narrow else sums.parts()
+
         items = small_ones_together(sources, min(MOST_TOGETHER, max(1, len(sources) // (SHARES * self.jobs))))
-        for parts, of_parts in self.in_processes(items, work, lambda: (of_process.parts(), met)):
+        for parts, of_parts in self.in_processes(items, work, lambda: (parts_of(of_process), met)):
             summed.widen(of_parts)
             for part in parts:
                 total.add(part)
-        return replace(summed, parts=total.parts())
+        return replace(summed, parts=parts_of(total))
 
     def in_processes(
         self, items: Sequence[Sequence[Source]], work: Callable[[Sequence[Source]], None], gathered: Callable[[], T]

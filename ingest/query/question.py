@@ -99,7 +99,8 @@ class Question(Value):
     `where` holds a glob for each label, or several as lines of one text (`core/labels.py`): any of them may match.
     `step` is ns, "auto" (at most `windows` windows, about 150) or "all" (one window for the whole range). `begin` and `end` are
     instants, or texts of such; `begin="steady"` leaves out the warm-up of each run. `kind` empty takes each run's default kind.
-    Different runs are merged only with `merge_runs`.
+    Different runs are merged only with `merge_runs`. A `narrow` answer is held in a quarter of the bytes mostly, for looking at a
+    piece at a time (`core.intervals.Narrow`).
     """
 
     runs: tuple[str, ...] = ()
@@ -112,6 +113,7 @@ class Question(Value):
     force: bool = False
     attribution: str = "completion"
     windows: int = AUTO_WINDOWS
+    narrow: bool = False
 
     def __post_init__(self) -> None:
         """Take one text for a tuple of one, and texts of times for times; UsageError for what no question can have."""
@@ -281,7 +283,7 @@ class Answer(Value):
     "all"): rates of the first and the last window count that time alone. `auto_ns` is the step that "auto" would have, where a
     store was asked for the whole range. `layers` are those that the selected data was timed at, also where rows are of one alone.
     `series` is how many files that may hold them, or how many stored series of the kinds of the answer, the rows are from.
-    `alike` are labels that all selected series have in common, of those that a store has looked at; files do not look.
+    `alike` are the labels of jobs (volume, job, tag) that all selected series have in common, so far as that is known.
     """
 
     parts: tuple[Intervals[Group], ...]

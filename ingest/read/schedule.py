@@ -47,6 +47,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core.coverage import OMISSION
 from ingest.core.errors import counted
 from ingest.core.intervals import Int, Intervals
 from ingest.core.labels import CORRECTED, Series, is_mean
@@ -214,7 +215,6 @@ TIMER_NS = 1_000_000
 SLACK = 1.5  # windows that stamps and counts of intervals may be off by
 LOW = 0.8  # of the target: windows below it are a stall
 RAMP = 0.25  # of the windows: so long may a run take to reach its rate
-OMISSION = "coordinated omission: "
 UNSCHEDULED = (
     "service time only: it is unknown when requests were due (--rate, --intended-start-column), so omitted waiting cannot be seen"
 )

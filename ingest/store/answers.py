@@ -14,7 +14,7 @@ import numpy as np
 from ingest.core.coverage import WIDTHS, RowWidth, WholeRun, in_last_bin, whole_rows, whole_runs
 from ingest.core.errors import UsageError, counted
 from ingest.core.grid import coarsened
-from ingest.core.intervals import Intervals, Sum, merged
+from ingest.core.intervals import Intervals, Narrow, Sum, merged
 from ingest.core.labels import IN_FLIGHT, LABELS, LAYER, OFFSET, OUTCOME, Group, RunLabels, Series
 from ingest.core.layout import Layout, common_layout
 from ingest.core.units import format_duration
@@ -223,7 +223,7 @@ def _merged(
             total: Sum[Group] = Sum()
             for part in _windows(holdings, plan, key, step):
                 total.add(merged([coarsened(part, step)]) if step else part)
-            sums.parts += total.parts()
+            sums.parts += [Narrow.of([part]) for part in total.parts()] if question.narrow else total.parts()
     grains = {record.run: catalogue.grain(record, step, question) for record in chosen}
     if not step and question.in_part:
         spans = ((name, grains[name[0]], span) for name, span in ranges(sums.parts).items())

@@ -19,7 +19,7 @@ import numpy as np
 
 from ingest.core.coverage import Missing, sentences
 from ingest.core.grid import MS, SECOND, coarsened
-from ingest.core.intervals import Bool, Int, Intervals, Sum, concatenate, distinct, joined_rows, merged
+from ingest.core.intervals import Bool, Int, Intervals, Narrow, Sum, distinct, merged
 from ingest.core.labels import LAG, OFFSET, Group
 from ingest.core.layout import Float, common_layout
 from ingest.core.quantiles import Ranked, extremes, parse_percentiles, percentile_values
@@ -284,30 +284,6 @@ class Story:
         return {"from_s": since, "text": steady.tail or steady.why}
 
 
-class Narrow(Intervals[Group]):
-    """Rows whose bins and counts take as few bytes as they can, a quarter mostly; what is taken of them is as wide as ever."""
-
-    __slots__ = ()
-
-    @classmethod
-    def of(cls, parts: Sequence[Intervals[Group]]) -> Narrow:
-        """Return the rows of parts of one layout after one another, whose groups differ."""
-        kind = np.min_scalar_type(max(max(part.layout.bins, int(part.counts.max())) for part in parts))
-        none = np.empty(0, np.int64)
-        row = concatenate([replace(part, indptr=np.zeros(len(part) + 1, np.int64), bins=none, counts=none) for part in parts])
-        bins, counts = (
-            np.concatenate([column.astype(kind) for column in columns])
-            for columns in ([part.bins for part in parts], [part.counts for part in parts])
-        )
-        indptr = joined_rows([part.indptr for part in parts])
-        return cls(row.layout, row.table, row.series, row.start_ns, row.end_ns, indptr, bins, counts, row.exact)
-
-    def take(self, rows: Int) -> Intervals[Group]:
-        """Return the given rows in the given order."""
-        part = super().take(rows)
-        return replace(part, bins=part.bins.astype(np.int64), counts=part.counts.astype(np.int64))
-
-
 # One run laid out for detectors: members by windows, with the excess latency of each window against what is typical.
 #
 # Members are hosts with their operations; where the run has one host its volumes, and where it has one volume its jobs. Windows
@@ -336,7 +312,7 @@ def grounds(origin: Answering, question: Question) -> tuple[Ground, Sequence[str
 
     Raises what `origin.answer` raises; NoGroundError where windows hold no latencies that findings speak of.
     """
-    asked = replace(question, windows=MOST_WINDOWS)
+    asked = replace(question, windows=MOST_WINDOWS, narrow=True)
     extra = tuple(name for name in question.by if name not in ("run", "kind", OP, HOST))
     answer = with_bins(origin.answer(replace(asked, by=(HOST, OP, *extra))))
     for label in MEMBERS[1:]:
@@ -352,11 +328,12 @@ def with_finer(origin: Answering, question: Question, answer: Answer) -> Ground:
     """Return the ground of an answer, with that by the labels of FINER that vary and it has not, unless that would be large."""
     ground = ground_of(answer)
     names = [name for name in FINER if name not in answer.by and name not in answer.alike]
-    entries = len(ground.rows.bins) * answer.series // len(ground.groups)  # a part has at most the bins of its member
+    entries = int(ground.rows.indptr[-1]) * answer.series // len(ground.groups)  # a part has at most the bins of its member
     if not names or answer.series > MOST_SERIES or entries > MOST_ENTRIES:
         return ground
     labels = tuple(name for name in answer.by if name not in ("kind", OP))
-    asked = replace(question, step=ground.step_ns, force=True, by=(*labels, *names, OP))  # in the same windows
+    # In the same windows.
+    asked = replace(question, step=ground.step_ns, force=True, by=(*labels, *names, OP), narrow=True)
     finer = ground_of(with_bins(origin.answer(asked)))
     more = len(finer.groups) > len(ground.groups) and np.array_equal(finer.start_ns, ground.start_ns)
     return replace(ground, finer=finer) if more else ground
@@ -393,7 +370,7 @@ def ground_of(answer: Answer) -> Ground:
             together.add(coarsened(part.in_layout(layout), step))
         parts = tuple(together.parts())
         del together
-    rows: Intervals[Group] = Narrow.of(parts)
+    rows: Intervals[Group] = Narrow.of([*parts])
     del parts
     answer = replace(answer, parts=())
     low, high = int(rows.start_ns.min()), int(rows.end_ns.max())
@@ -518,17 +495,18 @@ def as_one(rows: Intervals[Group]) -> Intervals[Group]:
 
 def peers_of(ground: Ground, group: int) -> list[int]:
     """Return the groups that do the same as a group on another host (or volume, or job): its peers."""
-    return [code for code in _doing_the_same(ground.groups)[group] if code != group]
+    return [code for code in _doing_the_same(ground.groups)[group].tolist() if code != group]
 
 
 @lru_cache(maxsize=4)
-def _doing_the_same(groups: tuple[Labels, ...]) -> list[list[int]]:
+def _doing_the_same(groups: tuple[Labels, ...]) -> list[Int]:
     """Return of each group the groups that do the same, itself among them."""
     alike: dict[Labels, list[int]] = {}
     work = [tuple((name, value) for name, value in labels if name not in MEMBERS) for labels in groups]
     for code, does in enumerate(work):
         alike.setdefault(does, []).append(code)
-    return [alike[does] for does in work]
+    codes = {does: np.array(some) for does, some in alike.items()}
+    return [codes[does] for does in work]
 
 
 def most_times(ground: Ground, codes: Collection[int]) -> float:
@@ -716,6 +694,7 @@ def binned(ground: Ground) -> Binned:
     parts = int(part[-1]) + 1
     of_row = ground.group_of * parts + part[ground.window_of]
     counts = by_bin(ground.rows, ground.occupied, of_row, ground.shape[0] * parts)
+    counts = counts.astype(np.int32) if ground.samples.sum() < 1 << 31 else counts
     return Binned(counts.reshape(ground.shape[0], parts, -1), np.flatnonzero(np.diff(part, prepend=-1)))
 
 
@@ -753,13 +732,14 @@ def usual_peers(levels: Float, ground: Ground, group: int, times: float) -> list
     Sorted by level, the first gap of at least `times` above half of the members parts them; without one all are usual.
     None where those that are left do not agree with each other better than with the group.
     """
-    alike = [code for code in (group, *peers_of(ground, group)) if levels[code] > 0]
+    alike = _doing_the_same(ground.groups)[group]
+    alike = alike[levels[alike] > 0]
     if group not in alike:
         return []
-    order = sorted(alike, key=lambda code: float(levels[code]))
+    order = alike[np.argsort(levels[alike], kind="stable")]
     half = -(-len(order) // 2)
-    cut = next((at for at in range(half, len(order)) if levels[order[at]] >= times * levels[order[at - 1]]), len(order))
-    usual = [code for code in order[:cut] if code != group]
+    gaps = np.flatnonzero(levels[order[half:]] >= times * levels[order[half - 1 : -1]])
+    usual = [code for code in order[: half + gaps[0] if len(gaps) else None].tolist() if code != group]
     if not usual:
         return []
     theirs = levels[usual]

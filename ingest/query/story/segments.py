@@ -390,8 +390,10 @@ XLOGX: Float = _xlogx(np.arange(1 << 18, dtype=np.float64))  # of counts: 2 MB, 
 
 def _xlogx_of(counts: Int) -> Float:
     """Return what `_xlogx` does of counts."""
-    small = int(counts[..., 0].max()) < len(XLOGX)  # those of the longest stretches, which begin first
-    out: Float = XLOGX.take(counts) if small else _xlogx(counts.astype(np.float64))
+    out: Float = XLOGX.take(counts, mode="clip")
+    large = counts >= len(XLOGX)
+    if large.any():
+        out[large] = _xlogx(counts[large].astype(np.float64))
     return out
 
 
@@ -407,13 +409,16 @@ def added_up(values: Float) -> Float:
 
 def _cut_latency(sums: Sums, noise: Float) -> list[list[tuple[int, int]]]:
     """Return the levels (first block, end) of the latencies of each set."""
-    below = added_up(sums.over).astype(np.int64)
-    weight = -2 / noise[:, min(SEARCHED, noise.shape[1]) - 1, :CLASSES].T[:, :, None]  # (4, M, 1)
+    weight = -2 / noise[:, min(SEARCHED, noise.shape[1]) - 1, :CLASSES].T  # (4, M)
+    # Each share is of the one before: what is above both, and what is above the first alone. Two of a weight share a term.
+    of = np.concatenate([sums.over, sums.over[:-1] - sums.over[1:]])
+    weights = np.concatenate([-weight[:1], weight[:-1] - weight[1:], weight[-1:], weight])
+    used = np.flatnonzero(weights.any(axis=1))
+    below, weights = added_up(of[used]).astype(np.int64), weights[used]
 
     def cost(sets: slice, end: int) -> Float:
         inside = below[:, sets, end : end + 1] - below[:, sets, :end]
-        each = _xlogx_of(inside)
-        total: Float = ((each[1:] + _xlogx_of(inside[:-1] - inside[1:]) - each[:-1]) * weight[:, sets]).sum(axis=0)
+        total: Float = np.einsum("am,amn->mn", weights[:, sets], _xlogx_of(inside))
         return total
 
     return _partition(cost, *sums.done.shape)
@@ -421,12 +426,12 @@ def _cut_latency(sums: Sums, noise: Float) -> list[list[tuple[int, int]]]:
 
 def _cut_rate(sums: Sums, noise: Float) -> list[list[tuple[int, int]]]:
     """Return the levels of the rates of each set."""
-    done, due = added_up(sums.done), added_up(sums.due)
+    done, due = added_up(sums.done).astype(np.int64), added_up(sums.due)
     weight = -2 / noise[:, min(SEARCHED, noise.shape[1]) - 1, CLASSES][:, None]
 
     def cost(sets: slice, end: int) -> Float:
-        count, usual = (of[sets, end : end + 1] - of[sets, :end] for of in (done, due))
-        total: Float = weight[sets] * (_xlogx(count) - count * np.log(np.maximum(usual, 1e-300)))
+        count, usual = done[sets, end : end + 1] - done[sets, :end], due[sets, end : end + 1] - due[sets, :end]
+        total: Float = weight[sets] * (_xlogx_of(count) - count * np.log(np.maximum(usual, 1e-300)))
         return total
 
     return _partition(cost, *sums.done.shape)
@@ -442,9 +447,10 @@ def _partition(cost: Callable[[slice, int], Float], sets: int, blocks: int) -> l
     best[:, 0] = -penalty
     for part in (slice(first, first + AT_ONCE) for first in range(0, sets, AT_ONCE)):
         for end in range(1, blocks + 1):
-            total = best[part, :end] + cost(part, end) + penalty
+            total = cost(part, end)
+            total += best[part, :end]
             back[part, end] = total.argmin(axis=1)
-            best[part, end] = total.min(axis=1)
+            best[part, end] = total.min(axis=1) + penalty
     out = []
     for row in back.tolist():
         levels, end = [], blocks
@@ -816,11 +822,13 @@ def _slope(levels: Float) -> tuple[float, float]:
     values, at = tamed(levels[known]), known / (len(levels) - 1) - 0.5
     centred, aside = values - values.mean(), at - at.mean()
     size = float(aside @ centred / (aside @ aside))
+    if abs(size) < math.log(LEAST_TIMES):
+        return 0.0, 0.0
     rest = centred - size * aside
     below, places = np.cumsum(centred)[:-1], np.arange(1, count)
     two = float(centred @ centred - (below**2 * count / (places * (count - places))).max())  # squares left by two levels
     thirds = [float(np.median(part)) for part in np.array_split(values, 3)]
-    if rest @ rest >= two or min(np.diff(thirds) * np.sign(size)) < STEADY * abs(size) or abs(size) < math.log(LEAST_TIMES):
+    if rest @ rest >= two or min(np.diff(thirds) * np.sign(size)) < STEADY * abs(size):
         return 0.0, 0.0
     phi = float(np.clip(kept_share(float(rest[1:] @ rest[:-1] / max(rest @ rest, 1e-300)), count), 0, 0.95))
     white = whitened(np.stack([values, np.ones(count), at]), phi)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ingest.core.coverage import OMISSION as WARNING
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Bool, Int, row_sums
 from ingest.core.layout import Float
@@ -72,7 +73,6 @@ from ingest.query.story.segments import (
     wandering,
 )
 from ingest.query.windows import pieces
-from ingest.read.schedule import OMISSION as WARNING
 
 # Stall: completions of a member stop, then some arrive with latencies as long as the gap.
 #
@@ -268,7 +268,18 @@ def beside_peers(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     stretches = stretches_of(ground)
     levels = _levels(ground, stretches, so_far)
     events = [(covered_groups(ground, claim.who), stretches.mostly(claim.cells)) for claim in so_far if claim.kind in OWN]
-    slower = [_slower(ground, stretches, levels, events, code) for code in range(len(ground.groups))]
+
+    @cache
+    def beside(events_of_others: tuple[int, ...]) -> list[tuple[Level, Float, Float]]:
+        """Return each level, that in stretches without some events, and the middle of these by group."""
+        aside = np.logical_or.reduce([np.zeros(stretches.samples.shape, np.bool_), *(events[at][1] for at in events_of_others)])
+        counting = [np.where(aside, np.nan, level.ns) for level in levels]
+        return [(level, each, known_median(each, axis=1)) for level, each in zip(levels, counting, strict=True)]
+
+    slower = []
+    for code in range(len(ground.groups)):
+        of_others = tuple(number for number, (groups, _) in enumerate(events) if code not in groups)
+        slower.append(_slower(ground, stretches.samples[code], beside(of_others), code))
     throttled = _throttled([_worst(some, PEERS_MOST) for some in slower], ground)
     said = _covered(ground, throttled)
     slow = _slow([_worst(some, THROUGHOUT) for some in slower], said, ground)
@@ -295,21 +306,22 @@ def _levels(ground: Ground, stretches: Stretches, so_far: Sequence[Claim]) -> li
     ]
 
 
-def _slower(
-    ground: Ground, stretches: Stretches, levels: Sequence[Level], events: Sequence[tuple[frozenset[int], Bool]], code: int
-) -> list[Slower]:
-    """Return at which levels a group is slower than its peers: p50, p99, and both of its modes where it is so at both."""
-    filled, alike = stretches.samples[code], peers_of(ground, code)
+def _slower(ground: Ground, filled: Float, levels: Sequence[tuple[Level, Float, Float]], code: int) -> list[Slower]:
+    """Return at which levels a group is slower than its peers: p50, p99, and both of its modes where it is so at both.
+
+    `filled` are its samples by stretch; of each level what it is beside events of others, and the middle of that by group.
+    """
+    alike = peers_of(ground, code)
     if not alike or filled.sum() < SAMPLED or (filled > 0).sum() < LEAST_STRETCHES:
         return []
-    theirs_alone = [cells for groups, cells in events if code not in groups]
-    aside = np.logical_or.reduce(theirs_alone) if theirs_alone else np.zeros(stretches.samples.shape, np.bool_)
     out = []
-    for level in (level for level in levels if level.groups.issuperset((code, *alike))):
-        counting = np.where(aside, np.nan, level.ns)
+    for level, counting, middles in levels:
+        if not level.groups.issuperset((code, *alike)):
+            continue
         none = np.isnan(counting[alike]).all(axis=0)
-        counting[:, none] = level.ns[:, none]
-        middles = known_median(counting, axis=1)
+        if none.any():
+            counting = np.where(none, level.ns, counting)  # noqa: PLW2901  as of all members
+            middles = known_median(counting, axis=1)  # noqa: PLW2901
         peers = usual_peers(middles, ground, code, BEYOND)
         throughout = beyond_peers(counting, peers, code, BEYOND)
         if throughout < PEERS_MOST:
@@ -345,17 +357,16 @@ def _throttled(slower: Sequence[Slower | None], ground: Ground) -> list[Claim]:
     codes_of = ground.by_member()
     if len(codes_of) < 2:
         return []
-    works = {who: _work(ground, codes) for who, codes in codes_of.items()}
-    alone = [_work(ground, [code]) for code in range(len(ground.groups))]
+    work = cache(lambda *codes: _work(ground, codes))
     claims: list[Claim] = []
     for who, codes in codes_of.items():
         own = [found for code in codes if (found := slower[code]) is not None]
-        ceiling = _ceiling(works[who], [work for other, work in works.items() if other != who]) if own else None
+        ceiling = _ceiling(work(*codes), [work(*others) for other, others in codes_of.items() if other != who]) if own else None
         if ceiling is not None and ceiling.share * most_times(ground, codes) < CEILING:
             claims.append(_peer(THROTTLED, codes, who, ground, max(own, key=lambda each: each.times), ceiling))
             continue
         for code, found in ((code, found) for code in codes if (found := slower[code]) is not None):
-            ceiling = _ceiling(alone[code], [alone[peer] for peer in peers_of(ground, code)])
+            ceiling = _ceiling(work(code), [work(peer) for peer in peers_of(ground, code)])
             if ceiling is not None and ceiling.share * most_times(ground, [code]) < CEILING:
                 claims.append(_peer(THROTTLED, [code], ground.groups[code], ground, found, ceiling))
     return claims
@@ -401,8 +412,9 @@ def _overall(ground: Ground, code: int, name: str) -> float:
     return float(Ranked(whole).values(np.zeros(1, np.int64), percentile.ranks(whole.samples))[0])
 
 
-def _work(ground: Ground, codes: list[int]) -> Work:
+def _work(ground: Ground, groups: Sequence[int]) -> Work:
     """Return what groups do together in the windows that lie wholly within the data."""
+    codes = list(groups)
     samples = ground.samples[codes][:, ground.whole].astype(np.float64)
     took = np.nan_to_num(ground.mean_ns[codes][:, ground.whole]) * samples
     return Work(samples.sum(axis=0), float(took.sum()) / max(samples.shape[1] * ground.step_ns, 1))
