@@ -411,7 +411,8 @@ def test_a_raw_log_that_holds_more_than_its_json_counts_is_of_another_run(fio: P
     shutil.copy(fio / "randrw" / "a_clat.1.log", tmp_path)
     document = json.loads((fio / "randrw" / "a.json").read_text())
     document["jobs"][0]["read"]["clat_ns"]["N"] = 800
-    del document["jobs"][0]["read"]["clat_ns"]["bins"]
+    for op in ("read", "write"):
+        del document["jobs"][0][op]["clat_ns"]["bins"]
     (tmp_path / "a.json").write_text(json.dumps(document))
     answer = Files([tmp_path], jobs=1).answer(Question(step="all"))
     assert any(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import re
 
@@ -119,11 +117,3 @@ def test_esql_of_histograms_is_right_to_what_the_page_says_and_no_query_of_8() -
             columns = exact(found, Question(by=("host",), where={"op": "read"}, step="all"))
     assert {row["host.name"]: row["ios"] for row in rows} == dict(zip(columns["host"], columns["count"].tolist()))
     assert {row["host.name"]: row["p99"] for row in rows} == pytest.approx(dict(zip(columns["host"], columns["p99"])), rel=0.025)
-
-
-def test_python(double) -> None:
-    code = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(code, {"URL": double.url})
-    assert len(out.getvalue().splitlines()) > 20
