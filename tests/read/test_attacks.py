@@ -72,6 +72,22 @@ def test_n13_a_value_of_another_type_or_name_is_told(name: str, old: str, new: s
     assert told(recorded, damaged).samples is None or told(recorded, damaged).sentences - told(recorded, content).sentences
 
 
+SOUND = (
+    '{"resource": {}}',  # protobuf's JSON leaves empty arrays out
+    '{"resource": {"attributes": []}, "scopeMetrics": [{"scope": {}}]}',
+    '{"scopeMetrics": [{"metrics": [{"name": "x", "histogram": {"aggregationTemporality": 2}}, {"name": "y", "gauge": {}}]}]}',
+    '{"scopeMetrics": [], "entityRefs": [1]}',  # of a newer version
+)
+
+
+def test_what_opentelemetry_leaves_out_or_adds_is_no_damage() -> None:
+    recorded = FORMATS["OpenTelemetry, delta"]
+    content = content_of(recorded)
+    added = content.replace(b'"resourceMetrics": [', b'"resourceMetrics": [' + ", ".join(SOUND).encode() + b", ")
+    assert added != content
+    assert told(recorded, added) == told(recorded, content)
+
+
 def test_a_snapshot_of_too_many_counts_is_rejected() -> None:
     """1,206 samples instead of 1,200: `0` had become `1,5`, and all after it lay one bin higher."""
     recorded = FORMATS["cockroach workload"]

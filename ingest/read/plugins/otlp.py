@@ -108,6 +108,10 @@ NO_SUM = "the counts of its buckets are not its count: it was damaged"
 MOST_BUCKETS = 1 << 16
 OTHER_SIGNALS = {"resourceSpans", "resourceLogs", "resourceProfiles"}
 DATA = {"gauge", "sum", "histogram", "exponentialHistogram", "summary"}
+# What an object around points may hold. One that lacks its array is empty (protobuf's JSON leaves empty arrays out) unless it
+# holds something of another name: a receiver passes over that, and so would over a name that was damaged.
+NAMES = {"resourceMetrics", "resource", "scopeMetrics", "instrumentationLibraryMetrics", "scope", "instrumentationLibrary"}
+NAMES |= {"metrics", "schemaUrl", "name", "description", "unit", "metadata", "dataPoints", "aggregationTemporality", *DATA}
 VALUES: Mapping[str, type | tuple[type, ...]] = {
     "stringValue": str,
     "boolValue": bool,
@@ -158,8 +162,8 @@ def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _objects(body: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return the objects of the array of a name; WrongError where there is none, as where the name is damaged."""
-    value = body.get(name)
+    """Return the objects of the array of a name; WrongError where it is none, or not there beside an unknown name."""
+    value = body.get(name, None if body.keys() - NAMES else [])
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise WrongError(f"no array of objects called {name}")
     return value
