@@ -216,7 +216,7 @@ class Explanation(Frame):
         from ingest.view.terminal.story import print_story
 
         for story in self.stories:
-            print_story(story, None if story.relative else utc)
+            print_story(story)
 
 
 class Change(Frame):

@@ -153,7 +153,7 @@ def with_gaps(written: Sequence[Row], bins: int) -> Iterator[Row]:
         {"".join(labels): [(row.start, row.end, row.counts) for row in rows] for labels, rows in chains.items()}
     )
     for rows in chains.values():
-        for start, end, counts in brute.settled([(row.start, row.end, row.counts) for row in rows], width, bins):
+        for start, end, counts in brute.settled([(row.start, row.end, row.counts) for row in rows], width, bins, stated=False):
             yield replace(rows[0], start=start, end=end, counts=counts)
 
 

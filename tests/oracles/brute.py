@@ -78,13 +78,14 @@ def width_of(found: dict[str, list[Row]]) -> int:
     return min(half, max(1, round(sum(steps) / len(steps))), *([sum(middle) // 2] if middle else []))
 
 
-def settled(rows: list[Row], width_ms: int, bins: int) -> list[Row]:
+def settled(rows: list[Row], width_ms: int, bins: int, *, stated: bool) -> list[Row]:
     """Return the rows of a direction with the gaps in them: a row that comes late ends when it was due, but for its last sample.
 
     fio's clock for rows goes on by a width a row. The first completion from then on is the last sample of its row, at its stamp: the
     longest if that is as long as the gap or the interval before it, else the one in the middle. A width is taken for a 32nd longer, and a row is late from
-    as much on. When the first row was due all rows that follow it show. A row that is late by a width, and that no row of one sample follows, comes after rows that are not there. An empty row
-    is rejected: what it held, and so when the next one was due, is not known.
+    as much on. Where fio has `stated` the width (log_hist_msec), when the first row was due all rows that follow it show. A row that
+    is late by a width, and that no row of one sample follows, comes after rows that are not there. An empty row is rejected: what
+    it held, and so when the next one was due, is not known.
     """
     found: list[Row] = []
     slack = max(width_ms // 32, 1) * MS
@@ -96,7 +97,7 @@ def settled(rows: list[Row], width_ms: int, bins: int) -> list[Row]:
         if not counts:
             continue
         first = not number or not rows[number - 1][2]
-        whole = list(takewhile(lambda row: row[2], rows)) if not number else []
+        whole = list(takewhile(lambda row: row[2], rows)) if stated and not number else []
         latest = min((row[1] - place * width_ms * MS for place, row in enumerate(whole)), default=end)
         if latest < end - slack and sum(counts.values()) > 1:
             due = end

@@ -83,7 +83,7 @@ def chains(log: Path, document: dict | None = None, job: int = 0, unix_width_ms:
     bins = bins_in(text)
     options = {} if document is None else {**document.get("global options", {}), **document["jobs"][job]["job options"]}
     width_ms = int(options.get("log_hist_msec", 0)) or width_of(found)
-    found = {op: settled(rows, width_ms, bins) for op, rows in found.items()}
+    found = {op: settled(rows, width_ms, bins, stated="log_hist_msec" in options) for op, rows in found.items()}
     if document is None:
         return found
     entry = document["jobs"][job]

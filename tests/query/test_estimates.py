@@ -171,7 +171,7 @@ def example_series() -> tuple[list[tuple[dict[str, str], dict[int, Counter]]], i
         text = per_io.text_of(path)
         bins = brute.bins_in(text)
         for op, rows in brute.rows_of(text, zero).items():  # log_hist_msec=1000, as its JSON says
-            found.append(({**labels, "op": op}, brute.windows(brute.settled(rows, 1000, bins), SECOND, SECOND)))
+            found.append(({**labels, "op": op}, brute.windows(brute.settled(rows, 1000, bins, stated=True), SECOND, SECOND)))
     return found, bins
 
 

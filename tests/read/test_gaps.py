@@ -87,7 +87,7 @@ def test_each_io_lies_in_its_row_and_no_row_is_wider_than_its_interval(log: Any,
         assert end - start <= period + 2 * max(period // SLACK, 1) if number else end <= due + max(period // SLACK, 1)
         seen += samples
     assert seen == at
-    expected = brute.settled(brute.rows_of(logs.text(lines, BINS))["read"], period, BINS)
+    expected = brute.settled(brute.rows_of(logs.text(lines, BINS))["read"], period, BINS, stated=True)
     given = [(row.start_ns, row.end_ns, row.counts) for row in read.of("read")]
     first = 1 + (expected[0][1] < rows[0][0] * MS)
     assert late_first or [row[1:] for row in given[:first]] == [row[1:] for row in expected[:first]]

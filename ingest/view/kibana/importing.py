@@ -215,7 +215,7 @@ def _inner(content: object, name: str) -> Mapping[str, Any]:
 
 PATH = "/api/saved_objects/_import"
 FILE_NAME = "tailboard.ndjson"
-PREFIX = re.compile(r'(?<=["\[])tailboard(?=[-\] ])')  # of ids, indices and titles; not the command in a description
+PREFIX = re.compile(r'(?<=["\[,])tailboard(?=[-\] ])')  # of ids, indices and titles; not the command in a description
 ALL_OR_NOTHING = ("conflict", "ambiguous_conflict", "missing_references")
 
 
