@@ -187,7 +187,14 @@ def test_k4_half_a_row_has_room_for_its_legend(majors, two_runs, width) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("identity", ["cluster-latency-percentiles", "cluster-latency-heatmap", "compare-runs-runs"])
+@pytest.mark.parametrize(
+    "identity",
+    [
+        "cluster-latency-percentiles",
+        "compare-runs-runs",
+        pytest.param("cluster-latency-heatmap", marks=pytest.mark.soak),  # its thousands of items take 90 s
+    ],
+)
 def test_k4_an_sla_moves_no_heading(majors, two_runs, identity) -> None:
     page, spec = majors["light"], panel_of(two_runs, identity).answered("whole")
     page.draw(spec)
