@@ -401,7 +401,20 @@ def test_specs_hold_no_data(name):
     spec = vega.spec(name)
     holes = [entry["name"] for entry in spec["data"] if entry.keys() == {"name"}]
     assert holes
-    assert set(holes) <= {"points", "cells", "gaps", "whole", "rows", "thin", "late", "marks", "facets", "lines", "capacities", "told"}
+    assert set(holes) <= {
+        "points",
+        "cells",
+        "gaps",
+        "whole",
+        "rows",
+        "thin",
+        "late",
+        "marks",
+        "facets",
+        "lines",
+        "capacities",
+        "told",
+    }
     assert all(not entry.keys() & {"values", "url"} for entry in spec["data"])
     for entry in spec["data"]:
         assert entry["name"] in holes or "source" in entry or entry["transform"][0]["type"] == "sequence"
