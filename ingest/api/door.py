@@ -26,7 +26,7 @@ from ingest.api.answers import Change, Check, Explanation, HeatMap, Loaded, Perc
 from ingest.api.output import replacing, write_whole
 from ingest.api.sides import EMPTY, asks_of, labels_of, named, opened_each, side_by_side, sides_of
 from ingest.api.words import Reading, Selecting, Texts, answering, in_columns, in_range, split_sources
-from ingest.core.errors import InputError, StoreError, UsageError, choices
+from ingest.core.errors import InputError, StoreError, UsageError, choices, counted
 from ingest.core.labels import LABELS, run_matches
 from ingest.core.units import parse_duration
 from ingest.core.values import one_of, several
@@ -260,7 +260,7 @@ class Measurements(Shown):
         from ingest.view.terminal.tables import people, say
 
         runs = self.runs
-        say(people(), [f"{len(runs)} runs in {self._typed}", *(run.run for run in runs)])
+        say(people(), [f"{counted(len(runs), 'run')} in {self._typed}", *(run.run for run in runs)])
 
 
 def _known(given: Any, known: type) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ingest.core.errors import StoreError, UsageError
+from ingest.core.errors import StoreError, UsageError, counted
 from ingest.query.origin import KINDS, named
 from ingest.store.verify import Verification
 
@@ -52,7 +52,8 @@ def fits(verification: Verification, url: str) -> Iterator[Line]:
     for sentence in verification.unfinished:
         yield Line(what, NOT_SEEN, sentence)
     if not verification.faults:
-        yield Line(what, OK, f"{verification.runs:,} runs, {verification.documents:,} documents, all belong to a run and add up")
+        held = f"{counted(verification.runs, 'run')}, {counted(verification.documents, 'document')}"
+        yield Line(what, OK, f"{held}, all belong to a run and add up")
 
 
 def failed(name: str, error: StoreError, remedy: str = "") -> Line:

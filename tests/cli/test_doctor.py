@@ -77,7 +77,7 @@ def test_a_server_that_is_well(double, capsys) -> None:
     status, lines = asked(double.url, capsys)
     assert status == 0 and list(lines) == NAMES and {line["state"] for line in lines.values()} == {"ok"}
     assert lines["server"]["text"].startswith(f"Elasticsearch {SERVER}")
-    assert lines["what is stored"]["text"].startswith("1 runs, ")
+    assert lines["what is stored"]["text"].startswith("1 run, ")
     changing = [seen for seen in list(double.requests)[before:] if "_bulk" in seen.path or seen.method in ("PUT", "DELETE")]
     assert not [seen for seen in changing if seen.path != "/_pit"]
     assert command(["doctor", double.url]) == 0
