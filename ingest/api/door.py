@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from ingest.api import words
 from ingest.api.answers import Change, Check, Explanation, HeatMap, Loaded, Percentiles, Shown
 from ingest.api.output import replacing, write_whole
-from ingest.api.sides import EMPTY, asks_of, labels_of, named, opened_each, side_by_side, sides_of
+from ingest.api.sides import EMPTY, asks_of, chosen_sides, labels_of, named, opened_each, side_by_side
 from ingest.api.words import Reading, Selecting, Texts, answering, in_columns, in_range, split_sources
 from ingest.core.errors import InputError, StoreError, UsageError, choices, counted
 from ingest.core.labels import LABELS, run_matches
@@ -99,10 +99,9 @@ class Measurements(Shown):
         from ingest.query.percentiles import Wanted, table_of
 
         limits = [parse_duration(text) for text in several(below, str, "below", "'5ms', or ('1ms', '5ms')")]
-        given = p.split(",") if isinstance(p, str) else p
         question = self._question(asked)
         with answering(self._source) as origin:
-            table, answer = table_of(origin, question, Wanted(given, limits, possible=bounds))  # type: ignore[arg-type]
+            table, answer = table_of(origin, question, Wanted(p, limits, possible=bounds))  # type: ignore[arg-type]
         return Percentiles(table, in_range(answer, question))
 
     def heatmap(self, **asked: Unpack[Selecting]) -> HeatMap:
@@ -143,7 +142,7 @@ class Measurements(Shown):
         within = words.share(same_within)
         if not 0 <= within <= 100:
             raise UsageError(f"same_within takes a share such as '5%', not {same_within!r}")
-        wanted = Wanted(p.split(",") if isinstance(p, str) else p).percentiles  # type: ignore[arg-type]
+        wanted = Wanted(p).percentiles  # type: ignore[arg-type]
         merge = asked.pop("merge_runs", False)
         question = replace(in_columns(words.asked(**{**_known(asked, Selecting), "step": "all"})), runs=())
         both, names = (self, other), dict(named([*self.paths, *other.paths]))
@@ -157,7 +156,7 @@ class Measurements(Shown):
                 origins |= held
             if empty := next((side for side, runs in zip(both, matched, strict=True) if not runs), None):
                 raise InputError(f"no run matches {' '.join(empty.selected)}: {choices(empty.selected[0], origins)}")
-            sides = sides_of((matched[0], matched[1]), labels_of(origins), (self._typed, other._typed), merge=merge)
+            sides = chosen_sides((matched[0], matched[1]), labels_of(origins), (self._typed, other._typed), merge=merge)
             beside = side_by_side(asks_of(origins), sides, question, unlike=unlike_kinds, same_within=1 + within)
         content = compared(beside.pair, beside.answers, beside.windows, wanted, unlike=unlike_kinds)
         return Change(compare(beside.pair, wanted), beside.pair, content.opening(beside.pair))

@@ -17,8 +17,7 @@ from ingest.read.placement import undated_part_of
 
 if TYPE_CHECKING:
     from ingest.core.labels import RunLabels
-    from ingest.query.compare import Pair
-    from ingest.query.compare import Sides as Windows
+    from ingest.query.compare import Pair, Sides
     from ingest.query.origin import Origin
     from ingest.query.question import Answer, Question
     from ingest.query.sweeps import Paired
@@ -106,27 +105,27 @@ def undated_beside(names: Sequence[str], taken: Sequence[str]) -> tuple[str, ...
     return (f"not in it: {listed(left)}, logs without a start time beside dated ones",) if left else ()
 
 
-class Sides(NamedTuple):
+class ChosenSides(NamedTuple):
     """The runs of the baseline and of the run that is judged; `pairs` where several of each are alike, two by two."""
 
     names: tuple[Sequence[str], Sequence[str]]
     pairs: Paired | None = None
 
 
-def sides_of(
+def chosen_sides(
     matched: tuple[Sequence[str], Sequence[str]], labels: RunLabels, called: tuple[str, str], *, merge: bool = False
-) -> Sides:
+) -> ChosenSides:
     """Return which of the runs that each side `matched` are compared, with which; sides are `called` so in errors.
 
     A side is one run, three and more that are the same thing, pairs of runs with settings that are alike, or with `merge` all.
     UsageError where it cannot be any of these.
     """
     if pairs := None if merge else _pairs_among(matched, labels):
-        return Sides(([pair[1] for pair in pairs.pairs], [pair[2] for pair in pairs.pairs]), pairs)
+        return ChosenSides(([pair[1] for pair in pairs.pairs], [pair[2] for pair in pairs.pairs]), pairs)
     first, second = (_side(names, labels, call, merge=merge) for names, call in zip(matched, called, strict=True))
     if both := set(first) & set(second):
         raise UsageError(f"{' and '.join(call.split(' ')[0] for call in called)} both take {listed(sorted(both))}")
-    return Sides((first, second))
+    return ChosenSides((first, second))
 
 
 def _side(matched: Sequence[str], labels: RunLabels, called: str, *, merge: bool) -> list[str]:
@@ -174,11 +173,11 @@ class SideBySide(NamedTuple):
 
     pair: Pair
     answers: tuple[Answer, Answer]
-    windows: Windows
+    windows: Sides
 
 
 def side_by_side(
-    asks: Mapping[str, Ask], sides: Sides, question: Question, *, unlike: bool, same_within: float, opens: bool = True
+    asks: Mapping[str, Ask], sides: ChosenSides, question: Question, *, unlike: bool, same_within: float, opens: bool = True
 ) -> SideBySide:
     """Return what two sides answer to a question; `opens`: also by operation and host, which a verdict names.
 

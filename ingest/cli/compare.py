@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.api.sides import SIDES, Sides, asks_of, labels_of, matching, named, side_by_side, sides_of
+from ingest.api.sides import SIDES, ChosenSides, asks_of, chosen_sides, labels_of, matching, named, side_by_side
 from ingest.cli import by_run
 from ingest.cli.answers import PICTURES, settled_in, write_picture
 from ingest.cli.completion import run_names
@@ -129,7 +129,7 @@ def sides_named(options: Options) -> Options:
 
 
 @contextmanager
-def opened_sides(options: Options, question: Question) -> Iterator[tuple[Mapping[str, Ask], Sides]]:
+def opened_sides(options: Options, question: Question) -> Iterator[tuple[Mapping[str, Ask], ChosenSides]]:
     """Give what answers about each run, and the runs that are compared; with --at about both sides of a run, the baseline first.
 
     UsageError where the words of the call do not go together, InputError where the run or the mark is not there.
@@ -143,11 +143,11 @@ def opened_sides(options: Options, question: Question) -> Iterator[tuple[Mapping
             asks, labels = asks_of(origins), labels_of(origins)
             first, second = (_matching(asks, f"--{side}", str(getattr(options, side))) for side in SIDES)
             called = f"--baseline {options.baseline}", f"--run {options.run}"
-            yield asks, sides_of((first, second), labels, called, merge=options.merge_runs)
+            yield asks, chosen_sides((first, second), labels, called, merge=options.merge_runs)
         return
     if options.baseline is not None or options.merge_runs:
         raise UsageError("--at compares a run with itself: leave out --baseline and --merge-runs")
-    from ingest.query.compare import sides_of as phases_of
+    from ingest.query.compare import sides_of
 
     given = marks_of(options.marks)
     with by_run.opened_origins(options) as origins:
@@ -156,8 +156,8 @@ def opened_sides(options: Options, question: Question) -> Iterator[tuple[Mapping
         if len(names) > 1:
             raise UsageError(f"--at takes one run, here are {len(names)} ({listed(sorted(names))}): name it with --run")
         origin = origins[names[0]]
-        before, after = phases_of(origin, names[0], options.at, settled_in(origin, question.about(names)), given)
-        yield {side.name: side.ask(origin.answer) for side in (before, after)}, Sides(([before.name], [after.name]))
+        before, after = sides_of(origin, names[0], options.at, settled_in(origin, question.about(names)), given)
+        yield {side.name: side.ask(origin.answer) for side in (before, after)}, ChosenSides(([before.name], [after.name]))
 
 
 def _matching(names: Iterable[str], option: str, glob: str) -> list[str]:

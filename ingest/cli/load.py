@@ -15,7 +15,7 @@ from ingest.cli.options import FORCE, MARKS, PATHS, Reading, command, option, re
 from ingest.cli.output import Progress, say
 from ingest.cli.sources import check_files, keep_marks, letters_named, marks_of
 from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, listed
-from ingest.query.origin import store_url
+from ingest.query.origin import is_server, store_url
 
 if TYPE_CHECKING:
     from ingest.load.load import LoadAccount
@@ -175,7 +175,7 @@ def kibana_links(store: Store, url: str, runs: Sequence[str] = ()) -> list[str]:
     None where $TAILBOARD_KIBANA does not say where Kibana is, or `url` is no server's.
     """
     kibana = os.environ.get("TAILBOARD_KIBANA", "")
-    if not kibana or not url.startswith(("http://", "https://", "cloud:")):
+    if not kibana or not is_server(url):
         return []
     from ingest.core.grid import MS
     from ingest.store.elastic.client import parse_address

@@ -16,13 +16,10 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from ingest.api.output import replacing, write_whole
 from ingest.core.errors import InputError, shown
-
-if TYPE_CHECKING:
-    pass
 
 INPUT, OUTPUT, ERRORS = range(3)
 INTERRUPTED = 130  # the exit status after Ctrl-C

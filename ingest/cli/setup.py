@@ -73,11 +73,11 @@ def setup(options: Options) -> int:
 
 def _address(options: Options) -> Address:
     """Return where Elasticsearch is and what its index names begin with; only the latter counts with --kibana alone."""
-    from ingest.query.origin import is_store
+    from ingest.query.origin import is_server
     from ingest.store.elastic.client import DEFAULT_PREFIX, Address, check_prefix, parse_address
 
     server = options.url or os.environ.get("TAILBOARD_STORE", "")
-    if is_store(server) and not server.startswith("sqlite:"):
+    if is_server(server):
         address = parse_address(server)
     elif options.kibana and not options.url:
         address = Address("", os.environ.get("TAILBOARD_INDEX_PREFIX", DEFAULT_PREFIX))

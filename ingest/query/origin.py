@@ -58,6 +58,11 @@ def is_store(text: str) -> bool:
     return text.startswith(tuple(KINDS))
 
 
+def is_server(text: str) -> bool:
+    """Return whether a text is the URL of a store on a server."""
+    return is_store(text) and not text.startswith("sqlite:")
+
+
 def store_url(named: str | None) -> str:
     """Return the URL that --store names, else that of the default store; a file of a database is one of SQLite."""
     word = named or os.environ.get("TAILBOARD_STORE") or DEFAULT_STORE

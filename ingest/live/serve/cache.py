@@ -17,7 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from ingest.core.errors import StoreError, TailboardError
 from ingest.core.pool import give_back_freed_memory
-from ingest.query.origin import SNAPSHOT
+from ingest.query.origin import SNAPSHOT, is_server
 from ingest.store import Store, open_store
 from ingest.store.elastic.documents import search
 from ingest.store.elastic.store import ElasticStore
@@ -159,7 +159,7 @@ def version_of(url: str) -> Version:
 
     It raises StoreError where this cannot be determined.
     """
-    return SqliteVersion(url) if url.startswith("sqlite:") else ElasticVersion(url)
+    return ElasticVersion(url) if is_server(url) else SqliteVersion(url)
 
 
 class SqliteVersion:

@@ -110,7 +110,7 @@ def about(count: float) -> str:
 def moment(stamp_ns: int, of: Ground | Story) -> str:
     """Return a time in UTC, as options take it: 21:00:34.3; with its date from a day after the start of the run on.
 
-    Of a run without a clock it is the time since its start: 29.9 s. story.js reads both forms.
+    Of a run without a clock it is the time since its start: 29.9 s. `inClock` in state.js reads the first form.
     """
     if of.relative:
         return f"{(stamp_ns - of.zero_ns) / SECOND:.1f} s"

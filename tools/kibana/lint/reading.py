@@ -50,7 +50,7 @@ def kinds(objects: Objects) -> Iterator[Problem]:
     """Yield numbers that mix kinds: neither by kind, nor of one kind, nor divided by the number of kinds."""
     for read in objects.reads():
         for node in measuring(read):
-            if not node.by & {KIND} and not node.pinned.keys() & {KIND, DEFAULT_KIND} and not _divided(node):
+            if KIND not in node.by and not node.pinned.keys() & {KIND, DEFAULT_KIND} and not _divided(node):
                 yield read.panel, f"{node.field} mixes kinds"
 
 

@@ -1,8 +1,8 @@
 """The story of a run at the head of the report: what happened, each sentence a link to its place; story.js makes the links.
 
-A story is `Story` of the query layer as JSON: `findings`, ranked, each with `text`, `who`, `from_s` and `to_s` in seconds since
-the start of the run; `unexplained`, the share of the excess latency that no finding accounts for; `nothing`, the sentence where
-nothing stands out; `reference`, what is typical.
+A story is `Story` of the query layer as JSON: `findings`, ranked, each with `text`, `tail` (the end of that, about its share),
+`who`, `from_s` and `to_s` in seconds since the start of the run; `unexplained`, the share of the excess latency that no finding
+accounts for; `nothing`, the sentence where nothing stands out; `reference`, what is typical.
 """
 
 from __future__ import annotations
