@@ -38,6 +38,12 @@ def test_r9_a_row_of_zeros_spoils_its_own_op_alone_and_is_an_edge(tmp_path: Path
     assert sum(count for count, _ in writes) == 800 and all(whole for _, whole in writes[:-1])
 
 
+def test_r9_a_row_of_one_sample_is_at_its_stamp_after_a_row_of_zeros_of_another_op(tmp_path: Path) -> None:
+    lines = [(300, 1, {3: 900}), (301, 0, {3: 900}), (302, 0, {}), (1001, 1, {0: 1})]
+    (tmp_path / "a_clat_hist.1.log").write_text(logs.text(lines, 29))
+    assert {key: count for key, (count, _) in rows_of(tmp_path).items()} == {("read", 0): 900, ("write", 0): 900, ("write", 1): 1}
+
+
 @pytest.mark.parametrize("seed", range(figure(20, 40, 1000)))
 def test_r9_rows_of_zeros_anywhere_leave_all_others_where_they_were(tmp_path: Path, seed: int) -> None:
     """The same log without these rows' counts: all other windows of all ops hold what they held, whole as before.

@@ -466,7 +466,7 @@ class Chains:
         self.stages = stages_of(context)
         self.chains: dict[str, Chain] = {}
         self.copied = Copied()
-        self._told: set[int] = set()
+        self._told: dict[int, str] = {}  # of rejected lines whose op is known
 
     def whole(self, op: str, span: Span, bins: Int, counts: Int, newest: tuple[Int, Int, Int]) -> None:
         """Take all rows of a direction as read: from when to when they are in ns, and their sum. None of them was rejected.
@@ -575,7 +575,7 @@ class Chains:
         """Reject the rows of a direction that count nothing: they spoil it alone, and its next row begins at their stamps."""
         lines = placed.lines[empty]
         self.account.reject(ALL_ZERO, lines[~np.isin(lines, self.account.rejected_lines)].tolist())
-        self._told.update(lines.tolist())
+        self._told.update(dict.fromkeys(lines.tolist(), chain.op))
         mine = empty[~placed.old[empty]]
         starts, ends = ((edge * MS + placed.base)[mine].tolist() for edge in (placed.start, placed.stamps))
         chain.gaps += zip(starts, ends, strict=True)
@@ -601,7 +601,7 @@ class Chains:
             self.account.reject(reason, lines[places].tolist())
             bad[places] = True
         self.account.reject("row of an older run that was appended to", lines[old & ~bad].tolist())
-        self._told.update(lines[bad | old].tolist())
+        self._told.update(dict.fromkeys(lines[bad | old].tolist(), chain.op))
         empty_handed = (bad | after_damage) & ~old
         chain.gaps += zip((start * MS + base)[empty_handed].tolist(), (stamps * MS + base)[empty_handed].tolist(), strict=True)
         samples = row_sums(repaired.indptr, repaired.counts)
@@ -657,8 +657,9 @@ class Chains:
         return np.clip(start_ns, np.array([stage.begin_ns for stage in self.stages])[stage_of], end_ns)
 
     def _after_rejected(self, chain: Chain, lines: Int) -> tuple[Bool, Bool]:
-        """Return before which rows of a direction a line was rejected, and before which one that may be of any direction."""
-        lost, damaged = np.array(self.account.rejected_lines, np.int64), self._damaged()
+        """Return before which rows of a direction a line was rejected that may be of it, and before which one of any."""
+        own = (line for line in self.account.rejected_lines if self._told.get(line, chain.op) == chain.op)
+        lost, damaged = np.array([*own], np.int64), self._damaged()
         gap = np.diff(np.searchsorted(lost, lines), prepend=chain.lost) > 0
         after_damage = np.diff(np.searchsorted(damaged, lines), prepend=chain.passed) > 0
         chain.lost, chain.passed = len(lost), len(damaged)
