@@ -296,7 +296,7 @@ def _fewer(balance: Balance, op: str, stated: int, held: int) -> Caveat:
     if not balance.sources:
         (entry,) = balance.entries(op)
         return Caveat(WITHOUT_LOG, entry.path, f"{said} of {entry.name} that no log here holds: they are missing", LOG_ALL)
-    one = len(balance.sources) == 1
+    one = len(balance.sources) == 1 and all("job" in entry.labels for entry in balance.entries(op))  # else a group's
     sentence = f"{said}{'' if one else ' of all jobs together'}, of which {held:,} are in logs here: the others are missing"
     return Caveat(FEWER, balance.logs(op), sentence, AGAIN if one else ALL_LOGS)
 

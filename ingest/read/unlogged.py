@@ -12,7 +12,7 @@ from ingest.core.errors import as_text, counted, listed
 from ingest.core.labels import MEAN, MIXED, is_mean, mean_kind
 from ingest.read.archives.cbt import ARCHIVE
 from ingest.read.fio.clock import MS
-from ingest.read.fio.join import Beside, Documents, Joined, log_name_of
+from ingest.read.fio.join import Beside, Documents, Joined, log_name_of, log_numbers
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.fio.reader import kind_of_log
 from ingest.read.format_names import HIST, JSON, OF_FIO, PLAIN_JSON, RAW
@@ -41,11 +41,11 @@ def caveats(documents: Documents) -> Iterator[Caveat]:
             yield Caveat("several-runs", str(beside.path), sentence, remedy)
 
 
-def jobs_without_log(documents: Documents) -> Iterator[tuple[Beside, int, Job]]:
-    """Yield jobs, with their numbers from 0, that no log and no histogram holds, while others of their run have one."""
+def jobs_without_log(documents: Documents) -> Iterator[tuple[Beside, Job]]:
+    """Yield jobs that no log and no histogram holds, while others of their run have one."""
     for beside in documents.all():
         if beside.key in documents.overwritten and beside.key in documents.read:
-            yield from ((beside, number, job) for number, job in enumerate(beside.document.jobs) if _has_means_alone(job))
+            yield from ((beside, job) for job in beside.document.jobs if _has_means_alone(job))
         if not documents.claimed.get(beside.key) or beside.key in documents.read:
             continue
         claimed = documents.claimed[beside.key]
@@ -53,7 +53,7 @@ def jobs_without_log(documents: Documents) -> Iterator[tuple[Beside, int, Job]]:
         logged = completions if any(completions.values()) else claimed
         for number, job in enumerate(beside.document.jobs):
             if not logged.get(number) and any(kind == COMPLETION for _, kind in job.summaries):
-                yield beside, number, job
+                yield beside, job
 
 
 def _is_of_completions(log: Path) -> bool:
@@ -227,7 +227,7 @@ def _runs_near(path: Path, sources: Sequence[Source]) -> list[str]:
 
 def stated_without_log(call: Call) -> Iterator[Stated]:
     """Yield what fio counts of jobs that no log of this call is of, by op, in the time that the job ran."""
-    for beside, number, job in jobs_without_log(call.documents):
+    for beside, job in jobs_without_log(call.documents):
         from ingest.core.stated import Stated  # most calls find the logs of all jobs
 
         around = call.around(beside.path)
@@ -235,13 +235,21 @@ def stated_without_log(call: Call) -> Iterator[Stated]:
         labels = {"run": around.run, "kind": COMPLETION}
         if job.host:
             labels["host"] = call.options.host_alias.get(job.host, job.host)
-        name = f"job {number + 1} ({job.name})" + (f" on {job.host}" if job.host else "")
+        name = f"{_numbered(beside.document.jobs, job)} ({job.name})" + (f" on {job.host}" if job.host else "")
         begin, end = (None, None) if zero is None else (zero[0] * MS, (zero[0] + job.runtime_ms) * MS)
         for (op, kind), summary in sorted(job.summaries.items()):
             if kind == COMPLETION:
                 own = labels if op == MIXED else {**labels, "op": op}
                 bounds = summary.min_ns, summary.max_ns
                 yield Stated(summary.entry, own, op, summary.count, *bounds, begin, end, as_text(beside.path), name, held=False)
+
+
+def _numbered(jobs: Sequence[Job], job: Job) -> str:
+    """Return a job of a document as its logs are numbered: "job 3", or "jobs 3 to 4" of a sum."""
+    process = [other for other in jobs if other.host == job.host]
+    place = next(place for place, other in enumerate(process) if other is job)
+    first, *others = (log_numbers(process) or [range(number, number + 1) for number in range(1, len(process) + 1)])[place]
+    return f"jobs {first} to {others[-1]}" if others else f"job {first}"
 
 
 # What may be wrong with the numbers of fio's logs as a whole: logs without fio's JSON, and I/Os that may be counted twice.

@@ -44,14 +44,20 @@ def counted(folder: Path, **where: str) -> tuple[dict[str, int], bool]:
     return dict(zip(columns["op"].tolist(), columns["count"].tolist(), strict=True)), bool(columns["complete"].all())
 
 
+def by_job(answer: Answer) -> dict[str, int]:
+    """Return the counts of an answer by job."""
+    columns = table_of(answer).columns
+    return dict(zip(columns["job"].tolist(), columns["count"].tolist(), strict=True))
+
+
 def told(folder: Path) -> dict[str, int]:
     """Return how many completions of each op fio's JSON counts."""
     text = (folder / "out.json").read_text()
     document = json.loads(text[text.index("{") :])
     counts: Counter[str] = Counter()
     for job in document.get("client_stats", document.get("jobs")):
-        if job["jobname"] != "All clients":
-            counts.update({op: job[op]["clat_ns"]["N"] for op in ("read", "write") if job[op]["total_ios"]})
+        if job.get("jobname", "All clients") != "All clients":
+            counts.update({op: job[op]["clat_ns"]["N"] for op in ("read", "write", "trim") if job[op]["total_ios"]})
     return dict(counts)
 
 
@@ -70,6 +76,8 @@ WHOLE = (
     "gr-sections-per_job_logs0",  # N3: the same in one log
     "gr-sections-of-two",  # N3: the same with two jobs a section, of which the JSON tells two of four
     "gr-sections-two-prefixes",  # N3: two sections, of which the JSON names the prefix of the last
+    "gr-sections-then-one",  # N3: the same before a section with an entry of its own
+    "gr-sections-one-name",  # N3: the same beside an entry of the same name, in one log
     "gr-sections-raw-too",  # N3: the same, of which jobs have logs of both kinds, below two folders
     "gr-client-raw-too",  # N4: the same by fio --client, which leaves out the options of a job
     "client-few-rows",  # N4: three rows, differenced or not
@@ -376,6 +384,27 @@ def test_n3_jobs_of_hidden_sections_are_missed_where_their_log_is(deleted: int, 
     )
     assert not all(table_of(answer).columns["complete"])
     assert answer.caveats
+
+
+@pytest.mark.parametrize(
+    ("case", "deleted"), [("gr-sections-one-entry", n) for n in (1, 2)] + [("gr-sections-then-one", n) for n in (1, 2, 3)]
+)
+def test_n3_no_job_is_given_what_an_absent_log_of_its_entry_held(case: str, deleted: int, tmp_path: Path) -> None:
+    """How long the jobs of an entry ran together shows how many there were: other numbers than those of the JSON's jobs."""
+    folder = Path(shutil.copytree(RECORDED / case, tmp_path / "run"))
+    most = by_job(Files([folder], jobs=1).answer(Question(step="all", by=("job",))))
+    (log,) = folder.glob(f"*_clat_hist.{deleted}.log")
+    log.unlink()
+    answer = Files([folder], jobs=1).answer(Question(step="all", by=("job",)))
+    assert all(count <= most[number] for number, count in by_job(answer).items() if number)
+    assert any("missing" in text for text in answer.warnings)
+    assert not any("twice" in text for text in answer.warnings)
+
+
+def test_n3_segments_of_a_shared_log_beside_an_entry_of_the_same_name_are_of_no_older_run() -> None:
+    """Two sections end in entries called `b`, the second of which stands for three jobs."""
+    answer = Files([RECORDED / "gr-sections-one-name"], jobs=1).answer(Question(step="all"))
+    assert not answer.warnings
 
 
 @pytest.mark.parametrize("faster", [1, 20])

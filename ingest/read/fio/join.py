@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 MORE_JOBS = 1.1  # times as long as the jobs told of: those of a group run within 2 % of as long as the longest (60 recordings)
+ALL_ALIKE = 0.03  # of the number of jobs: nearer to a whole number, all of them ran for as long as the longest
 PREFIX_OPTIONS = {"clat_hist": "write_hist_log", "bw": "write_bw_log", "iops": "write_iops_log"}
 
 
@@ -313,8 +314,10 @@ class Documents:
         last = set().union(*(here.get(_prefix_of(job, name), set()) for job in jobs))
         if not last or int(name.job) >= min(last):
             return ""
-        told = max((number for own in log_numbers(jobs) or () for number in own), default=0)
-        return f"number {name.job} before those of the section that it tells of" if 0 < told < max(last) else ""
+        numbers = log_numbers(jobs) or ()
+        told = max((number for own in numbers for number in own), default=0)
+        longer = any(_ran_longer(job) for job, own in zip(jobs, numbers, strict=False) if int(name.job) in own)
+        return f"number {name.job} before those of the section that it tells of" if longer or 0 < told < max(last) else ""
 
     def _hidden_beside(self, jobs: tuple[Job, ...], path: Path, name: LogName) -> str:
         """Return how a log that jobs share (per_job_logs=0) is known to be of a section that no entry tells of, or empty text.
@@ -327,8 +330,7 @@ class Documents:
         if name.type == "clat" and f"clat_hist {name.prefix}" not in here:
             shared = [job for job in shared if "write_hist_log" not in job.options]
         beside = [job for job in shared if f"{name.type} {_prefix_of(job, name)}" in here]
-        longer = any(job.all_ran_ms > MORE_JOBS * _numjobs(job) * job.runtime_ms > 0 for job in beside)
-        return "shared by jobs of a section that it does not tell of" if longer else ""
+        return "shared by jobs of a section that it does not tell of" if any(map(_ran_longer, beside)) else ""
 
 
 def _option_of(name: LogName) -> str:
@@ -351,16 +353,37 @@ def _numjobs(job: Job) -> int:
     return int(told) if told.isdigit() else 1
 
 
-def _grouped(jobs: tuple[Job, ...]) -> int:
-    """Return how many jobs stand behind the entries if some are sums (group_reporting), else 0.
+def _ran_longer(job: Job) -> bool:
+    """Return whether the jobs of an entry ran for longer than those of its section can have: it is of several sections."""
+    return job.all_ran_ms > MORE_JOBS * _numjobs(job) * job.runtime_ms > 0
 
-    fio names the option nowhere in its JSON (3.33); but then a section has fewer entries than its numjobs.
+
+def _behind(jobs: Sequence[Job]) -> list[int | None]:
+    """Return of how many jobs each entry is (group_reporting): of one, or of all of a section, or of several sections.
+
+    fio names the option nowhere in its JSON (3.33); but then a section has fewer entries than its numjobs, and what an entry says
+    that its jobs ran together is longer than those of the section can have. None where several entries of a section are sums, or
+    not all jobs of several sections ran for as long as the longest: then the number is unknown.
     """
     entries = Counter(job.name for job in jobs)
-    numjobs = {job.name: _numjobs(job) for job in jobs}
-    if all(numjobs.get(name, 1) <= count for name, count in entries.items()):
+    behind: list[int | None] = []
+    for job in jobs:
+        count, many = entries[job.name], _numjobs(job)
+        own = many if count == 1 else 1 if count >= many else None
+        if own is not None and job.all_ran_ms > MORE_JOBS * own * job.runtime_ms > 0:
+            ran = job.all_ran_ms / job.runtime_ms
+            own = round(ran) if abs(ran - round(ran)) < ALL_ALIKE * ran else None
+        behind.append(own)
+    return behind
+
+
+def _grouped(jobs: tuple[Job, ...]) -> int:
+    """Return how many jobs stand behind the entries, at least, if some are sums (group_reporting), else 0."""
+    behind = _behind(jobs)
+    if all(own == 1 for own in behind):
         return 0
-    return sum(max(numjobs.get(name, 1), count) for name, count in entries.items())
+    told = {job.name: _numjobs(job) for job in jobs}
+    return max(sum(own or 2 for own in behind), sum(told.values()))
 
 
 def spans_of(jobs: Sequence[Mapping[tuple[str, str], Summary]]) -> dict[tuple[str, str], tuple[int, int]]:
@@ -375,18 +398,14 @@ def spans_of(jobs: Sequence[Mapping[tuple[str, str], Summary]]) -> dict[tuple[st
 
 
 def log_numbers(jobs: Sequence[Job]) -> list[range] | None:
-    """Return the numbers of the logs of each entry (group_reporting): of one job, or of all of a section; None where unknown."""
-    entries = Counter(job.name for job in jobs)
+    """Return the numbers of the logs of each entry; None where they are unknown."""
     numbers: list[range] = []
     first = 1
-    for job in jobs:
-        many = _numjobs(job)
-        if many > 1 and entries[job.name] > 1:
-            if entries[job.name] < many:  # several sums of one section
-                return None
-            many = 1
-        numbers.append(range(first, first + many))
-        first += many
+    for own in _behind(jobs):
+        if own is None:
+            return None
+        numbers.append(range(first, first + own))
+        first += own
     return numbers
 
 
