@@ -77,6 +77,7 @@ WHOLE = (
     "gr-sections-of-two",  # N3: the same with two jobs a section, of which the JSON tells two of four
     "gr-sections-two-prefixes",  # N3: two sections, of which the JSON names the prefix of the last
     "gr-sections-then-one",  # N3: the same before a section with an entry of its own
+    "gr-sections-unlike",  # N3: two sections of unlike log_hist_coarseness in one log
     "gr-sections-one-name",  # N3: the same beside an entry of the same name, in one log
     "gr-sections-raw-too",  # N3: the same, of which jobs have logs of both kinds, below two folders
     "gr-client-raw-too",  # N4: the same by fio --client, which leaves out the options of a job

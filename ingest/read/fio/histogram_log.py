@@ -1072,6 +1072,14 @@ def layout_of_text(text: bytes, context: Context, path: Path) -> tuple[int, int,
     raise InputError(f"{columns} columns are not a fio histogram (expected 1859 or 1219, less with coarseness){custom}", path, 1)
 
 
+def coarsenesses(path: Path) -> set[str]:
+    """Return the values of log_hist_coarseness that rows of a whole log are of."""
+    columns: set[int] = set()
+    for block in blocks(path):
+        columns.update(line.count(b",") + 1 for line in bytes(block).splitlines())
+    return {str(shape[1].coarseness) for width in columns if (shape := layout_of(width)) is not None}
+
+
 class Peeked(NamedTuple):
     """What the first lines of a log show: its layout, its first stamp, the median width of its rows, the kind of stamps.
 

@@ -142,7 +142,12 @@ class Documents:
         one_of_group = bool(joined.grouped and name.job)
         began = own or (first,)
         summaries = tuple(job.summaries for job in own)
-        widths = {job.options.get("log_hist_coarseness", "0") for job in own if not name.job and name.type == "clat_hist"}
+        shared = own if not name.job and name.type == "clat_hist" else ()
+        widths = {job.options.get("log_hist_coarseness", "0") for job in shared}
+        if any(map(_ran_longer, shared)):  # of sections whose options nothing tells
+            from ingest.read.fio.histogram_log import coarsenesses
+
+            widths |= coarsenesses(path)
         unlike = {COARSEST: max(widths, key=int)} if len(widths) > 1 and all(map(str.isdigit, widths)) else {}
         return replace(
             context,
