@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -89,8 +89,8 @@ class Store(Origin, Protocol):
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
 
-    def sources(self, run: str) -> list[SourceRecord]:
-        """Return the records of a run's sources."""
+    def sources(self, run: str, only: Collection[str] | None = None) -> list[SourceRecord]:
+        """Return the records of a run's sources, by identity; of those that `only` names, where it is given."""
 
     def catalogue(self) -> Catalogue:
         """Return the records of all runs, with their series and the accounts of their sources."""

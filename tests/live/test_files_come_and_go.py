@@ -11,18 +11,23 @@ import resource
 import shutil
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
 
 import pytest
 
 from ingest.core.errors import CapacityError
 from ingest.core.pool import fork_map
 from ingest.live.watch import cycle, state, tail
+from ingest.live.watch import files as watched_files
 from ingest.load.load import load
 from ingest.query.question import Question
 from ingest.store import open_store
 from ingest.store.records import COMPLETE, LOADING, WATCHED
+from ingest.store.sqlite import records, rollups
 from tests.commands import tailboard
 from tests.live.feeding import HEAD, SECOND, Clock, answers, batch, begun, log_lines, options
 from tests.oracles import hdr
@@ -579,3 +584,41 @@ def test_r5_a_log_that_goes_before_it_is_read_to_its_end_is_read_though_another_
         assert whole(store) == expected
         assert [one for one in ended(watch) if "read live" in one] == []
         assert whole(store) == expected
+
+
+def test_r5_what_a_move_costs_does_not_grow_with_what_was_moved_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each arrival read the records of all sources of the run, each forgotten log made all of its rollups anew."""
+    folder, clock, costs = tmp_path / "logs", Clock(), []
+    folder.mkdir()
+    log, spent = folder / "x.hlog", Counter[str]()
+    for module, name in ((records, "object_in"), (rollups, "rollup_values"), (watched_files, "_digest")):
+        monkeypatch.setattr(module, name, counting(spent, name, getattr(module, name)))
+    with grounds("sqlite", tmp_path) as ground, open_store(ground.url, write=True) as store:
+        watch = begun(folder, store, clock)
+        for number in range(24):
+            spent.clear()
+            log.write_text(text(number, 6, from_s=2 * number))  # emptied in place, and written anew
+            for _ in range(2):
+                clock.seconds += 1
+                watch.cycle()
+            copy = folder / "x.hlog.1"
+            shutil.copyfile(log, copy)
+            log.unlink()
+            for _ in range(2):
+                clock.seconds += 1
+                watch.cycle()
+            copy.unlink()
+            costs.append(Counter(spent))
+        assert len(store.sources("r")) > 20
+    early, late = (sum(costs[begin : begin + 5], Counter()) for begin in (4, 19))
+    assert all(late[name] <= early[name] + 5 for name in early), (early, late)
+
+
+def counting(spent: Counter[str], name: str, called: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that counts its calls."""
+
+    def call(*given: Any, **words: Any) -> Any:
+        spent[name] += 1
+        return called(*given, **words)
+
+    return call

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ingest.core.errors import InputError, as_path, as_text, counted
 from ingest.live.watch.end import settle
-from ingest.live.watch.files import Fate, Gone, Place, Print, Seen, scanned
+from ingest.live.watch.files import Fate, Gone, Head, Place, Print, Seen, scanned
 from ingest.live.watch.state import Key, Watching, noted
 from ingest.live.watch.tail import Tail
 from ingest.load.load import NO_CLOCK, LoadAccount, load_found, no_room
@@ -107,9 +107,12 @@ def _arrived(watching: Watching, run: str, sources: Sequence[Source], discovered
             watching.waiting.setdefault(source.path, Seen((0, 0), -1, 0))
     if not grow:
         return
-    stored = {source_record.source: source_record for source_record in watching.store.sources(run)}
+    # A watch of weeks has thousands of sources behind it: records are read of those alone that are in question.
+    wanted = [source.identity for source in sources if source.path in grow]
+    stored = {source_record.source: source_record for source_record in watching.store.sources(run, wanted)}
     there = {record.run: record for record in watching.store.runs()}.get(run)
-    known = there if stored else None  # all that it held has other labels now: it is another run
+    any_left = stored or run in watching.names() or watching.store.sources(run)
+    known = there if any_left else None  # all that it held has other labels now: it is another run
     labels = {**discovered.labels.get(run, {}), **watching.options.labels}
     record = record_of(run, sources, labels, known, watching.options)
     begun: dict[str, Tail] = {}
@@ -277,8 +280,9 @@ def follow(watching: Watching, files: Mapping[Path, Seen]) -> None:
             _kept_aside(watching, key, tail.known, "was truncated or overwritten", "that {} read")
         elif fate is Fate.GONE and not _is_copied(watching, key, tail, free, COPIED):
             tail.gone = True  # what was written before it went is read once more
+    heads = {path: Head(path) for path in fresh} if watching.gone else {}
     for key, gone in list(watching.gone.items()):
-        _is_copied(watching, key, gone, fresh, COPIED)
+        _is_copied(watching, key, gone, [path for path in fresh if heads[path].may_be(gone.known)], COPIED)
 
 
 def _moved_tail(tail: Tail, path: Path) -> None:
@@ -307,19 +311,31 @@ def _kept_aside(watching: Watching, key: Key, known: Print, what: str, which: st
     A copy of it may still come.
     """
     run, source = key
-    stored = {record.source: record for record in watching.store.sources(run)}
-    if source not in stored:
+    before = next(iter(watching.store.sources(run, [source])), None)
+    if before is None:
         raise RunGoneError(run)
-    before = stored[source]
     read = counted(before.account.get("rows", 0), f"row {which.format('was')} is", f"rows {which.format('were')} are")
     watching.say(f"{before.path} {what}: the {read} kept")
     watching.look = True
     watching.let_go(key)
-    number = next(number for number in range(1, len(stored) + 2) if f"{source}{KEPT}{number}" not in stored)
+    number = _free_number(watching, key)
     note = f"{before.path} was replaced while it was watched: what had been read of it"
     kept = replace(noted(before, note), source=f"{source}{KEPT}{number}", state=COMPLETE, digest=f"kept {number}")
     watching.live.set_aside(watching.runs[run], source, kept, number * SEGMENTS_EACH)
     watching.leave((run, kept.source), Gone(as_path(before.path), known))
+
+
+def _free_number(watching: Watching, key: Key) -> int:
+    """Return the number after those of all that was kept aside of a source, by this watch or by another."""
+    run, source = key
+    number, at_once = watching.kept_aside.get(key, 0), 64
+    while True:
+        names = {f"{source}{KEPT}{number + step}": number + step for step in range(1, at_once + 1)}
+        taken = [names[record.source] for record in watching.store.sources(run, names)]
+        number = max(taken, default=number)
+        if len(taken) < at_once:
+            watching.kept_aside[key] = number + 1
+            return number + 1
 
 
 HEARTBEAT_NS = 10 * 1_000_000_000
@@ -357,7 +373,7 @@ class WatchCycle:
         self._after = after
         self._ours: dict[Path, Seen] = {}
         self._counted: Counter[str] = Counter()
-        self._beside: dict[str, tuple[set[str], int]] = {}
+        self._most: dict[str, int] = {}
 
     def cycle(self, *, last: bool = False) -> Cycle:
         """Return what one cycle did; the `last` one takes rows that are cut off, too, as a load would."""
@@ -443,13 +459,15 @@ class WatchCycle:
 
     def _check_room(self, run: str, path: Path) -> None:
         """Raise CapacityError where a run would hold more samples than its store can add up; a load checks what it reads."""
-        watching, tails = self.watching, self.watching.of(run)
+        watching, most = self.watching, self.watching.store.most_samples
+        self._most[run] = self._most.get(run, most) + self._counted["stored"]  # of all runs: at most so many are in it by now
+        if self._most[run] <= most:
+            return
+        tails = watching.of(run)
         mine = {tail.record.source for tail in tails}
-        if run not in self._beside or self._beside[run][0] != mine:
-            others = [record for record in watching.store.sources(run) if record.source not in mine]
-            self._beside[run] = mine, sum(map(stored_samples, others))
-        most = watching.store.most_samples
-        if self._beside[run][1] + sum(tail.account.stored or 0 for tail in tails) > most:
+        others = sum(stored_samples(record) for record in watching.store.sources(run) if record.source not in mine)
+        self._most[run] = others + sum(tail.account.stored or 0 for tail in tails)
+        if self._most[run] > most:
             raise no_room(path, run, most)
 
     def settle(self) -> LoadAccount:
@@ -458,6 +476,7 @@ class WatchCycle:
 
 
 def _counts(tail: Tail) -> dict[str, int]:
-    """Return the rows, rejected rows and samples of a tail so far."""
+    """Return the rows, rejected rows and samples of a tail so far, and the samples that are stored of it."""
     account = tail.account
-    return {"rows": account.rows, "rejected": account.rows_rejected, "samples": account.samples}
+    counts = {"rows": account.rows, "rejected": account.rows_rejected, "samples": account.samples}
+    return {**counts, "stored": account.stored or 0}

@@ -94,6 +94,23 @@ class Print:
             return False
 
 
+class Head:
+    """The first bytes of a file, read once, which thousands of prints are held against."""
+
+    def __init__(self, path: Path) -> None:
+        self._digests: dict[int, str] = {}
+        try:
+            self._start = head(path, HEAD_BYTES)
+        except (OSError, InputError):
+            self._start = b""
+
+    def may_be(self, known: Print) -> bool:
+        """Return whether a file that is known by a print may begin as this one does; `begins` looks closer."""
+        if known.head_size not in self._digests:
+            self._digests[known.head_size] = _digest(self._start[: known.head_size])
+        return self._digests[known.head_size] == known.head
+
+
 @dataclass(frozen=True, slots=True)
 class Gone:
     """A file that was read to its end and is there no more, where it was and what it is known by; the store has all else."""

@@ -65,6 +65,7 @@ class Watching:
     said: list[str] = field(default_factory=list)
     told: dict[str, Watch] = field(default_factory=dict)
     took: dict[Path, float] = field(default_factory=dict)
+    kept_aside: dict[Key, int] = field(default_factory=dict)
 
     @staticmethod
     def begun(
@@ -178,6 +179,7 @@ class Watching:
         """Know nothing of a source any more, and let go of its file."""
         if tail := self.tails.pop(key, None):
             tail.close()
+            self.took.pop(tail.path, None)
         self.gone.pop(key, None)
 
     def leave(self, key: Key, gone: Gone) -> None:

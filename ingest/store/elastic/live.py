@@ -214,7 +214,7 @@ class ElasticLive:
 
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
         """Move the documents of a source to another one, complete, their series' segments moved by `segment`."""
-        read = {record.source: record.generation for record in self._store.records.sources(run.run)}
+        read = {record.source: record.generation for record in self._store.records.sources(run.run, [source])}
         if read.get(source, kept.generation) > kept.generation:  # a later reading has taken it over
             self._states.pop((run.run, source), None)
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
@@ -252,9 +252,12 @@ class Records:
         watches = [watch_of(document) for document in stored if document["record"] == WATCH]
         return watched(sorted(records, key=lambda record: record.run), watches)
 
-    def sources(self, run: str) -> list[SourceRecord]:
-        """Return the records of a run's sources, by identity."""
-        stored = documents(self.connection, self.index, records_of(run, SOURCE), source={"excludes": ["source.series"]})
+    def sources(self, run: str, only: Collection[str] | None = None) -> list[SourceRecord]:
+        """Return the records of a run's sources, by identity; of those that `only` names, where it is given."""
+        query = records_of(run, SOURCE)
+        if only is not None:
+            query["bool"]["filter"].append({"terms": {"source.id": sorted(only)}})
+        stored = documents(self.connection, self.index, query, source={"excludes": ["source.series"]})
         return sorted((source_record(document) for document in stored), key=lambda record: record.source)
 
     def series(self, runs: Iterable[str]) -> tuple[list[StoredSeries], dict[str, list[Mapping[str, Any]]]]:
@@ -728,11 +731,12 @@ class CachedRecords(Records):
                 return True
         return False
 
-    def sources(self, run: str) -> list[SourceRecord]:
-        """Return the records of a run's sources, by identity."""
+    def sources(self, run: str, only: Collection[str] | None = None) -> list[SourceRecord]:
+        """Return the records of a run's sources, by identity; of those that `only` names, where it is given."""
         if run not in self._sources:
-            return super().sources(run)
-        return sorted((source_record(document) for document in self._sources[run]), key=lambda record: record.source)
+            return super().sources(run, only)
+        records = sorted((source_record(document) for document in self._sources[run]), key=lambda record: record.source)
+        return [record for record in records if only is None or record.source in only]
 
     def series(self, runs: Iterable[str]) -> tuple[list[StoredSeries], dict[str, list[Mapping[str, Any]]]]:
         """Return all series of runs, and the accounts of their sources by run."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -147,9 +147,9 @@ class ElasticStore(Store):
         """Return the records of all runs, by name."""
         return self.records.runs()
 
-    def sources(self, run: str) -> list[SourceRecord]:
-        """Return the records of a run's sources, by identity."""
-        return self.records.sources(run)
+    def sources(self, run: str, only: Collection[str] | None = None) -> list[SourceRecord]:
+        """Return the records of a run's sources, by identity; of those that `only` names, where it is given."""
+        return self.records.sources(run, only)
 
     def held(self, runs: Sequence[str]) -> dict[str, StoredRun]:
         """Return what is held of each run, for the plan of a load."""

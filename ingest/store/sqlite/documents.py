@@ -12,9 +12,10 @@ from ingest.core.documents import WINDOW_BITS, Documents, id_range, known_only, 
 from ingest.core.errors import StoreError
 from ingest.core.grid import coarsened
 from ingest.core.intervals import NO_BYTES, Int, Intervals
-from ingest.core.labels import LABELS, Series
+from ingest.core.labels import LABELS, OFFSET, Series
 from ingest.core.layout import Layout
 from ingest.store.records import COMPLETE, SourceRecord, StoredSeries, not_there
+from ingest.store.rollups import RollupKey, layouts_of
 from ingest.store.sqlite.file import check_bins, check_cells, check_times, insert, layout_in, put_unless_newer
 from ingest.store.sqlite.records import COUNTS_SINCE, OWN_STEP
 
@@ -93,14 +94,21 @@ def sweep(db: sqlite3.Connection, source: SourceRecord) -> None:
             db.execute("DELETE FROM series WHERE id = ?", (number,))
 
 
-def stored_series(db: sqlite3.Connection, runs: Iterable[str]) -> list[StoredSeries]:
-    """Return the series of the runs, by number: those that documents count of, by the records of their sources."""
+def stored_series(
+    db: sqlite3.Connection, runs: Iterable[str], only: str = "", values: Sequence[object] = ()
+) -> list[StoredSeries]:
+    """Return the series of the runs, by number: those that documents count of, by the records of their sources.
+
+    `only` is a condition of SQL for those that are wanted, with its `values`.
+    """
     wanted = set(runs)
     columns = ("id", "layout", "exact", "first_ns", "last_ns", *LABELS, "segment")
-    few = f" WHERE run IN ({', '.join('?' * len(wanted))})" if len(wanted) <= MOST_NAMED else ""
+    few = f"run IN ({', '.join('?' * len(wanted))})" if len(wanted) <= MOST_NAMED else ""
+    conditions = " AND ".join(filter(None, (few, only)))
     of_source = f"state, {COUNTS_SINCE}, {OWN_STEP}"
-    query = f"SELECT {', '.join(columns)}, {of_source} FROM series JOIN sources USING (run, source){few} ORDER BY id"
-    rows = db.execute(query, tuple(wanted) if few else ()).fetchall()
+    query = f"SELECT {', '.join(columns)}, {of_source} FROM series JOIN sources USING (run, source)"
+    query += f" WHERE {conditions} ORDER BY id" if conditions else " ORDER BY id"
+    rows = db.execute(query, (*(wanted if few else ()), *values)).fetchall()
     check_cells("series", columns, [row[: len(columns)] for row in rows])
     check_cells("sources", ("state", "generation"), [row[len(columns) : -1] for row in rows])
     return [
@@ -108,6 +116,23 @@ def stored_series(db: sqlite3.Connection, runs: Iterable[str]) -> list[StoredSer
         for number, layout, exact, first, last, *labels, state, since, step in rows
         if labels[0] in wanted and (state == COMPLETE or _has_any(db, number, since))
     ]
+
+
+def layouts_in(db: sqlite3.Connection, run: str) -> dict[RollupKey, Layout]:
+    """Return the layouts of the rollups of a run: of many series that are complete, each layout and group is looked at once."""
+    columns = ", ".join(("layout", *LABELS))
+    query = f"SELECT {columns} FROM series JOIN sources USING (run, source) WHERE run = ? AND state = ? AND kind != ?"
+    query += " GROUP BY host, op, kind, layout"
+    rows = db.execute(query, (run, COMPLETE, OFFSET)).fetchall()
+    check_cells("series", ("layout", *LABELS), rows)
+    whole = [StoredSeries(0, Series(*labels), layout_in(layout), exact=False) for layout, *labels in rows]
+    return layouts_of([*whole, *stored_series(db, [run], "state != ? AND kind != ?", (COMPLETE, OFFSET))])
+
+
+def starts_of(db: sqlite3.Connection, number: int, step_ns: int) -> Int:
+    """Return the starts of the windows of a series, of its own width, in order."""
+    ids = db.execute("SELECT id FROM intervals WHERE id BETWEEN ? AND ?", id_range(number, None, None, step_ns)).fetchall()
+    return window_of(np.array(ids, np.int64).reshape(-1), step_ns)
 
 
 def _has_any(db: sqlite3.Connection, number: int, since: int) -> bool:

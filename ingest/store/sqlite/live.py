@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.core.documents import pack
-from ingest.core.intervals import Int, distinct
-from ingest.core.labels import OFFSET
+from ingest.core.intervals import distinct
 from ingest.core.layout import Layout
 from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord
-from ingest.store.rollups import RollupKey, have_moved, layouts_of
-from ingest.store.sqlite.documents import delete_documents, numbers_of, stored_series
+from ingest.store.rollups import RollupKey, have_moved
+from ingest.store.sqlite.documents import delete_documents, layouts_in, starts_of
 from ingest.store.sqlite.file import object_in, put, store_errors
-from ingest.store.sqlite.records import WATCHES, check_run, fields_of, is_newest
-from ingest.store.sqlite.rollups import note_final, write_rollups, write_touched
+from ingest.store.sqlite.records import OWN_STEP, WATCHES, check_run, fields_of, is_newest
+from ingest.store.sqlite.rollups import Touched, note_final, write_rollups, write_touched
 
 if TYPE_CHECKING:
     from ingest.store.sqlite.store import SqliteStore
@@ -57,12 +56,12 @@ class SqliteLive:
         with self._store.transaction() as db:
             check_run(db, run.run)
             mine = [entry for entry in news if is_newest(db, entry.source)]
-            before = self._layouts.get(run.run) or _layouts(db, run.run)
+            before = self._layouts.get(run.run) or layouts_in(db, run.run)
             for update in mine:
                 written += sum(self._store.put(db, run, update.source, pack(windows)) for windows in update.windows)
                 self._store.note_reach(db, update.spans)
             marks = marks_of(self.watches(run.run), watch, watch.told_ns)
-            self._roll(db, run, mine, before, marks)
+            self._roll(db, run, _touched(mine), before, marks)
             db.executemany(
                 "UPDATE sources SET account = ?, size = ? WHERE run = ? AND source = ?",
                 [(json.dumps(dict(entry.source.account)), entry.source.size, run.run, entry.source.source) for entry in mine],
@@ -71,15 +70,13 @@ class SqliteLive:
             _put_watch(db, watch)
         return written
 
-    def _roll(self, db: sqlite3.Connection, run: RunRecord, news: Sequence[News], before: Layouts, marks: Marks) -> None:
+    def _roll(self, db: sqlite3.Connection, run: RunRecord, touched: Touched, before: Layouts, marks: Marks) -> None:
         """Make the rollups anew that have changed, or have become final."""
-        now = _layouts(db, run.run)
+        now = layouts_in(db, run.run)
         if have_moved(before, now):
             write_rollups(db, run, marks)
         else:
-            starts, hosts = touched(news)
-            if len(starts):
-                write_touched(db, run, starts, hosts, marks)
+            write_touched(db, run, touched, now, marks)
             note_final(db, run, marks, self._noted.get(run.run))
         self._layouts[run.run], self._noted[run.run] = now, marks
 
@@ -87,16 +84,22 @@ class SqliteLive:
         """Delete sources with their documents and checkpoints, and make the rollups anew where they were."""
         with self._store.transaction() as db:
             check_run(db, run.run)
+            before = self._layouts.get(run.run) or layouts_in(db, run.run)
+            touched = Touched(np.empty(0, np.int64), set(), set())
             for source in sources:
-                for number in numbers_of(db, run.run, source):
+                query = (
+                    f"SELECT id, host, kind, {OWN_STEP} FROM series JOIN sources USING (run, source) WHERE run = ? AND source = ?"
+                )
+                for number, host, kind, own_ns in db.execute(query, (run.run, source)).fetchall():
+                    starts = starts_of(db, number, own_ns or run.step_ns) // run.step_ns * run.step_ns
+                    touched = touched.beside(Touched(starts, {host}, {kind}))
                     delete_documents(db, number)
                 for table in ("series", "sources", "checkpoints"):
                     db.execute(f"DELETE FROM {table} WHERE run = ? AND source = ?", (run.run, source))
             marks = marks_of(self.watches(run.run), watch, watch.told_ns)
-            write_rollups(db, run, marks)
+            self._roll(db, run, touched, before, marks)
             _put_watch(db, watch)
         self._store.look_again()
-        self._layouts.pop(run.run, None)
 
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
         """Move the documents of a source to another one, complete, their series' segments moved by `segment`."""
@@ -131,15 +134,12 @@ class SqliteLive:
                 db.execute(f"DELETE FROM {table} WHERE run = ? AND watch = ?", (run, watch))
 
 
-def touched(news: Sequence[News]) -> tuple[Int, set[str]]:
-    """Return the starts of all windows that were written of latencies, in order, and the hosts that they are of."""
+def _touched(news: Sequence[News]) -> Touched:
+    """Return the windows of latencies that were written."""
     parts = [windows for update in news for windows in update.windows if len(windows)]
     starts = distinct(np.concatenate([part.start_ns for part in parts])) if parts else np.empty(0, np.int64)
-    return starts, {series.host for part in news for series in part.spans}
-
-
-def _layouts(db: sqlite3.Connection, run: str) -> Layouts:
-    return layouts_of([stored for stored in stored_series(db, [run]) if stored.series.kind != OFFSET])
+    met = {series for part in parts for series in part.table}
+    return Touched(starts, {series.host for series in met}, {series.kind for series in met})
 
 
 def _row(checkpoint: Checkpoint) -> tuple[str, ...]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ingest.core.documents import id_range, packed_bins, window_of
 from ingest.core.grid import SECOND, coarsened
 from ingest.core.intervals import Int, Intervals, Sum, distinct, merged
 from ingest.core.labels import OFFSET, Series
+from ingest.core.layout import Layout
 from ingest.store.live import ALL_FINAL, NOTHING_LEFT, Marks
 from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
 from ingest.store.rollups import (
@@ -136,20 +137,42 @@ def table_rows(
     ]
 
 
-def write_touched(db: sqlite3.Connection, run: RunRecord, starts: Int, hosts: Collection[str], marks: Marks) -> None:
-    """Make the rollups of some windows anew, inside the transaction of the caller: those of `hosts`, and of the cluster.
+class Touched(NamedTuple):
+    """Windows of latencies that have changed: their starts in order, the hosts and the kinds that they are of."""
+
+    starts: Int
+    hosts: Collection[str]
+    kinds: Collection[str]
+
+    def beside(self, other: Touched) -> Touched:
+        """Return the windows of both."""
+        starts = distinct(np.concatenate([self.starts, other.starts]))
+        return Touched(starts, {*self.hosts, *other.hosts}, {*self.kinds, *other.kinds})
+
+
+def write_touched(
+    db: sqlite3.Connection, run: RunRecord, touched: Touched, layouts: Mapping[RollupKey, Layout], marks: Marks
+) -> None:
+    """Make the rollups of some windows anew, inside the transaction of the caller: those of their hosts, and of the cluster.
 
     Windows of hosts come from documents, wider ones and those of the cluster from the rollups of hosts. The whole run is
     left out: while it grows it is added up when it is asked for.
     """
-    stored = [member for member in stored_series(db, [run.run]) if member.series.kind != OFFSET]
-    members = [member for member in stored if member.series.host in hosts]
-    kinds = sorted({member.series.kind for member in members})
-    layouts = layouts_of(stored)
+    starts, hosts, kinds = touched.starts, sorted(touched.hosts), sorted({*touched.kinds} - {OFFSET})
+    if not len(starts):
+        return
+    near = int(starts[0]) - run.step_ns, int(starts[-1]) + 2 * run.step_ns
+    only = f"host IN ({_places(hosts)}) AND kind IN ({_places(kinds)}) AND last_ns >= ? AND first_ns <= ?"
+    members = stored_series(db, [run.run], only, (*hosts, *kinds, *near))
+    emptied = (
+        f"DELETE FROM rollups WHERE run = ? AND step_ns = ? AND start_ns >= ? AND start_ns < ? AND kind IN ({_places(kinds)}) "
+        f"AND (scope = ? OR (scope = ? AND host IN ({_places(hosts)})))"
+    )
     steps = rollup_steps(run.step_ns)[:-1]
     for step, finer in zip(steps, (0, *steps), strict=False):
         most = max(1, SLAB_WINDOWS * (finer or step) // step)
         for low, high in _stretches(distinct(starts // step * step), step, most):
+            db.execute(emptied, (run.run, step, low, high, *kinds, CLUSTER, HOST, *hosts))
             parts: Iterable[Intervals[Series]]
             if finer:
                 parts = (coarsened(part, step) for part in _of_hosts(db, run, kinds, finer, low, high))

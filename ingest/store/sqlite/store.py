@@ -10,7 +10,7 @@ import json
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -189,10 +189,11 @@ class SqliteStore(Store):
                 self._runs = state, records, [Watch(**fields) for fields in fields_of(self.db, "watches", WATCHES)]
             return watched(*self._runs[1:])
 
-    def sources(self, run: str) -> list[SourceRecord]:
-        """Return the records of a run's sources, by identity."""
+    def sources(self, run: str, only: Collection[str] | None = None) -> list[SourceRecord]:
+        """Return the records of a run's sources, by identity; of those that `only` names, where it is given."""
+        named, values = ("", ()) if only is None else (" AND source IN (SELECT value FROM json_each(?))", (json.dumps([*only]),))
         with self._store_errors():
-            rows = fields_of(self.db, "sources", SOURCES, "WHERE run = ? ORDER BY source", (run,))
+            rows = fields_of(self.db, "sources", SOURCES, f"WHERE run = ?{named} ORDER BY source", (run, *values))
             return [SourceRecord(**fields) for fields in rows]
 
     def held(self, runs: Sequence[str]) -> dict[str, StoredRun]:
@@ -204,7 +205,7 @@ class SqliteStore(Store):
         """Note a run and the sources that are about to be written; they count as loading until `finish_source`."""
         with self.transaction() as db:
             wanted = list(sources)
-            there = {known.source: known for known in self.sources(run.run)}
+            there = {known.source: known for known in self.sources(run.run, None if anew else [own.source for own in wanted])}
             for fields in fields_of(db, "runs", RUNS, "WHERE run = ?", (run.run,)):
                 if anew:
                     generations = {name: known.generation for name, known in there.items()}
