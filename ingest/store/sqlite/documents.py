@@ -24,6 +24,12 @@ MOST_NAMED = 1000  # in one statement
 INTERVALS: tuple[str, ...] = ("id", "count", "coding", "bins", "generation", "sum", "min", "max", "bytes")
 PLAIN = INTERVALS[:5]  # of documents without exact values; a NULL that is bound takes as long as a number
 INSERT_DOCUMENT = {columns: insert("intervals", columns) for columns in (INTERVALS, PLAIN)}
+OF_SOURCES = f"(SELECT *, {COUNTS_SINCE} AS since FROM series JOIN sources USING (run, source)) AS own"
+# Of a series that no document counts of, the layout and the reach are those of a reading before.
+COUNTED = (
+    f"(state = '{COMPLETE}' OR EXISTS (SELECT 1 FROM intervals WHERE intervals.id BETWEEN own.id << {WINDOW_BITS} "
+    f"AND (own.id << {WINDOW_BITS}) + {(1 << WINDOW_BITS) - 1} AND intervals.generation >= own.since))"
+)
 PUT_DOCUMENT = {columns: put_unless_newer("intervals", INTERVALS, ("id",), columns) for columns in (INTERVALS, PLAIN)}
 
 
@@ -104,41 +110,33 @@ def stored_series(
     wanted = set(runs)
     columns = ("id", "layout", "exact", "first_ns", "last_ns", *LABELS, "segment")
     few = f"run IN ({', '.join('?' * len(wanted))})" if len(wanted) <= MOST_NAMED else ""
-    conditions = " AND ".join(filter(None, (few, only)))
-    of_source = f"state, {COUNTS_SINCE}, {OWN_STEP}"
-    query = f"SELECT {', '.join(columns)}, {of_source} FROM series JOIN sources USING (run, source)"
-    query += f" WHERE {conditions} ORDER BY id" if conditions else " ORDER BY id"
+    conditions = " AND ".join(filter(None, (few, only, COUNTED)))
+    query = f"SELECT {', '.join(columns)}, state, since, {OWN_STEP} FROM {OF_SOURCES} WHERE {conditions} ORDER BY id"
     rows = db.execute(query, (*(wanted if few else ()), *values)).fetchall()
     check_cells("series", columns, [row[: len(columns)] for row in rows])
     check_cells("sources", ("state", "generation"), [row[len(columns) : -1] for row in rows])
     return [
         StoredSeries(number, Series(*labels), layout_in(layout), bool(exact), first, last, since, step)
-        for number, layout, exact, first, last, *labels, state, since, step in rows
-        if labels[0] in wanted and (state == COMPLETE or _has_any(db, number, since))
+        for number, layout, exact, first, last, *labels, _, since, step in rows
+        if labels[0] in wanted
     ]
 
 
 def layouts_in(db: sqlite3.Connection, run: str) -> dict[RollupKey, Layout]:
-    """Return the layouts of the rollups of a run: of many series that are complete, each layout and group is looked at once."""
-    columns = ", ".join(("layout", *LABELS))
-    query = f"SELECT {columns} FROM series JOIN sources USING (run, source) WHERE run = ? AND state = ? AND kind != ?"
-    query += " GROUP BY host, op, kind, layout"
-    rows = db.execute(query, (run, COMPLETE, OFFSET)).fetchall()
-    check_cells("series", ("layout", *LABELS), rows)
-    whole = [StoredSeries(0, Series(*labels), layout_in(layout), exact=False) for layout, *labels in rows]
-    return layouts_of([*whole, *stored_series(db, [run], "state != ? AND kind != ?", (COMPLETE, OFFSET))])
+    """Return the layouts of the rollups of a run; of thousands of series each group and layout is looked at once."""
+    columns = ("layout", *LABELS)
+    query = (
+        f"SELECT {', '.join(columns)} FROM {OF_SOURCES} WHERE run = ? AND kind != ? AND {COUNTED} GROUP BY host, op, kind, layout"
+    )
+    rows = db.execute(query, (run, OFFSET)).fetchall()
+    check_cells("series", columns, rows)
+    return layouts_of(StoredSeries(0, Series(*labels), layout_in(layout), exact=False) for layout, *labels in rows)
 
 
 def starts_of(db: sqlite3.Connection, number: int, step_ns: int) -> Int:
     """Return the starts of the windows of a series, of its own width, in order."""
     ids = db.execute("SELECT id FROM intervals WHERE id BETWEEN ? AND ?", id_range(number, None, None, step_ns)).fetchall()
     return window_of(np.array(ids, np.int64).reshape(-1), step_ns)
-
-
-def _has_any(db: sqlite3.Connection, number: int, since: int) -> bool:
-    """Return whether any document of a series counts: else its layout and its reach are those of a reading before."""
-    query = "SELECT 1 FROM intervals WHERE id BETWEEN ? AND ? AND generation >= ? LIMIT 1"
-    return db.execute(query, (*id_range(number, None, None, 1), since)).fetchone() is not None
 
 
 def windows_of(
