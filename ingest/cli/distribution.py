@@ -55,7 +55,7 @@ def distribution(options: Options) -> None:
     if options.format in PICTURES:
         from ingest.view.pictures import distribution_picture
 
-        write_picture(distribution_picture(answer), answer, options)
+        write_picture(distribution_picture(answer, others), answer, options)
         return
     if options.format == "hgrm":
         from ingest.query.lags import whole_counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -22,6 +23,7 @@ from ingest.query.offsets import OffsetMap, joined, lit_counts
 from ingest.query.overview import WHOLE_RANGE, span_of
 from ingest.query.question import Answer
 from ingest.query.windows import widened
+from ingest.read.curves import Curve
 from ingest.view import vega
 from ingest.view.specs import derived
 from ingest.view.terminal.heatmap import Asked, notes_of
@@ -75,23 +77,31 @@ def lines_of(answer: Answer, whole: Answer, wanted: Sequence[Percentile]) -> Lin
     return Lines(derived("percentiles-groups", levels=levels, by=by), tables, tuple(notes))
 
 
-def curves_of(answer: Answer) -> Lines:
-    """Return the picture of the distributions of several groups: beyond MOST_COLOURS the others of the highest p99 are grey."""
+def curves_of(answer: Answer, others: Sequence[Curve] = ()) -> Lines:
+    """Return the picture of the distributions of groups and of curves in files: beyond MOST_COLOURS the lower p99s are grey."""
     labels, _, notes = _labels_of(answer, vega.group_names(answer), LONGEST_LABEL)
     points = vega.curve(answer)
+    if others and not answer.by:
+        labels = dict.fromkeys(labels, "all")
     points["label"] = [labels[name] for name in points["label"]]
+    for curve in others:  # the highest level of a file has no place on the axis: it is 1 / 0
+        finite = [(x, value) for x, value in zip(curve.x, curve.values_ns, strict=True) if x < math.inf]
+        for x, value in finite:
+            for name, entry in zip(points, (curve.name, x, int(value), 0, 0, 0), strict=True):
+                points[name].append(entry)
+        labels |= {curve.name: curve.name} if finite else {}
     tail: dict[str, float] = {}  # the value at p99 (x is 100), else the highest
     for label, x, value in zip(points["label"], points["x"], points["v"], strict=True):
         tail[label] = value if x <= 100 or label not in tail else tail[label]
     ranked = sorted(labels.values(), key=lambda label: -tail[label])
     coloured = set(ranked if len(ranked) <= MOST_COLOURS else ranked[: MOST_COLOURS - 1])
     tones = [label for label in labels.values() if label in coloured]
-    others = f"{len(labels) - len(tones)} others"
-    tone = [label if label in coloured else others for label in points["label"]]
-    last = sorted(range(len(tone)), key=lambda row: tone[row] != others)  # grey lies below
+    rest = f"{len(labels) - len(tones)} others"
+    tone = [label if label in coloured else rest for label in points["label"]]
+    last = sorted(range(len(tone)), key=lambda row: tone[row] != rest)  # grey lies below
     tables = {"points": {name: [column[row] for row in last] for name, column in {**points, "tone": tone}.items()}}
     grey = len(tones) < len(labels)
-    spec = derived("distribution-groups", tones=[*tones, *[others][:grey]], colours=[*COLOURS[: len(tones)], *[GREY][:grey]])
+    spec = derived("distribution-groups", tones=[*tones, *[rest][:grey]], colours=[*COLOURS[: len(tones)], *[GREY][:grey]])
     return Lines(spec, tables, (*notes, *["coloured: those with the highest p99"][:grey]))
 
 
@@ -256,11 +266,14 @@ def _one_group(names: Sequence[str], what: str) -> None:
         raise UsageError(f"a picture of {what} shows one group, here are {shown}: choose with --where, or leave out --by")
 
 
-def distribution_picture(answer: Answer) -> dict[str, Any]:
-    """Return the filled spec of the distribution of each group, on 1 / (1 - q); InputError of means without a histogram."""
+def distribution_picture(answer: Answer, others: Sequence[Curve] = ()) -> dict[str, Any]:
+    """Return the filled spec of the distribution of each group, and of `others` from files, on 1 / (1 - q).
+
+    InputError of means without a histogram.
+    """
     check_bins(answer, "distributions")
-    if len(vega.group_names(answer)) > 1:
-        curves = curves_of(answer)
+    if len(vega.group_names(answer)) > 1 or others:
+        curves = curves_of(answer, others)
         return _filled(curves.spec, curves.tables, answer, "utc", curves.notes)
     return _filled("distribution", {"points": vega.curve(answer)}, answer, "utc")
 

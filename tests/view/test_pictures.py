@@ -17,6 +17,7 @@ from ingest.core.units import utc
 from ingest.query.files import Files
 from ingest.query.heatmap import cells
 from ingest.query.question import Question
+from ingest.read.curves import read_hgrm, read_sla
 from ingest.view import pictures, vega
 from ingest.view.terminal import heatmap as preview
 from ingest.view.terminal.heatmap import quarters, shades
@@ -202,3 +203,21 @@ def test_n19_a_latency_of_0_is_drawn_at_the_bottom_of_a_logarithmic_axis():
     [line] = re.findall(r'd="M0,([^"]*L[^"]*)"', svg_of(pictures.distribution_picture(answer)))
     heights = [float(point.split(",")[1]) for point in f"0,{line}".split("L")]
     assert heights[0] == max(heights) > min(heights)
+
+
+def test_r11_steps_and_curves_of_files_are_drawn_in_the_picture_of_a_distribution(tmp_path, fio):
+    """--sla was read, and ignored where a picture was asked for."""
+    (tmp_path / "promise.txt").write_text("1 50\n10 50\n10 200\n100 200\n")
+    (tmp_path / "before.hgrm").write_text(
+        "Value Percentile TotalCount 1/(1-Percentile)\n1.5 0.0 10 1.0\n9.5 0.5 50 2.0\n80.0 1.0 100\n"
+    )
+    others = [read_sla(tmp_path / "promise.txt", 1_000_000), read_hgrm(tmp_path / "before.hgrm", 1_000_000)]
+    answer = Files([fio / "randrw"]).answer(Question(step="all"))
+    spec = pictures.distribution_picture(answer, others)
+    (points,) = (data["values"] for data in spec["data"] if data["name"] == "points")
+    assert {point["label"] for point in points} == {"all", "promise", "before"}
+    assert [(point["x"], point["v"]) for point in points if point["label"] == "promise"] == [
+        *((1, 50 * 1_000_000), (10, 50 * 1_000_000), (10, 200 * 1_000_000), (100, 200 * 1_000_000))
+    ]
+    assert max(point["v"] for point in points if point["label"] == "before") == int(9.5 * 1_000_000)  # 80 ms is at 1 / 0
+    assert svg_of(spec).startswith("<svg")

@@ -74,6 +74,11 @@ class Joined(NamedTuple):
     grouped: int
     origin: str
 
+    @property
+    def hides_sections(self) -> bool:
+        """Return whether an entry is of sections, too, whose options it does not tell."""
+        return any(_ran_longer(self.jobs[number]) for number in self.own)
+
 
 class Documents:
     """The last fio document of each run in JSON files, by folder, and which logs each describes.
@@ -142,12 +147,7 @@ class Documents:
         one_of_group = bool(joined.grouped and name.job)
         began = own or (first,)
         summaries = tuple(job.summaries for job in own)
-        shared = own if not name.job and name.type == "clat_hist" else ()
-        widths = {job.options.get("log_hist_coarseness", "0") for job in shared}
-        if any(map(_ran_longer, shared)):  # of sections whose options nothing tells
-            from ingest.read.fio.histogram_log import coarsenesses
-
-            widths |= coarsenesses(path)
+        widths = {job.options.get("log_hist_coarseness", "0") for job in own if not name.job and name.type == "clat_hist"}
         unlike = {COARSEST: max(widths, key=int)} if len(widths) > 1 and all(map(str.isdigit, widths)) else {}
         return replace(
             context,

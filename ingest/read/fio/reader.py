@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ingest.core.errors import InputError, counted
 from ingest.core.labels import OPS, Series, mean_kind
 from ingest.core.layout import NO_BINS
-from ingest.read.context import Context, TimeZero
+from ingest.read.context import COARSEST, Context, TimeZero
 from ingest.read.fio import clock, histogram_log
 from ingest.read.fio.clock import MS
 from ingest.read.fio.join import log_name_of
@@ -134,6 +134,9 @@ def _joined(path: Path, name: LogName, around: Around, kind: str) -> Context:
         around.why("fio version", ".".join(map(str, version)), "fio's text output beside it")
         context = replace(context, version=version)
     if joined is not None:
+        if not name.job and name.type == "clat_hist" and joined.hides_sections:
+            widths = histogram_log.coarsenesses(path)
+            context = replace(context, options={**context.options, COARSEST: max(widths)}) if len(widths) > 1 else context
         jobs = ", ".join(f"{number + 1} ({joined.jobs[number].name})" for number in joined.own)
         _note_errors(context, (joined.jobs[number] for number in joined.own))
         around.why("fio JSON", f"{joined.beside.path.name} job {jobs}" if jobs else joined.beside.path.name, joined.origin)
