@@ -348,10 +348,11 @@ def _capacity(line: str, group: Group, axis: str, sla: Sla, place: int, tested: 
 
     met = [row for row, verdict in enumerate(verdicts) if verdict == MEETS]
     missed = [row for row, verdict in enumerate(verdicts) if verdict == VIOLATES]
-    if missed and missed[0] == 0:
-        return result(
-            NONE_MEETS, f"the lowest tested load, {load_text(tested[0].load)}, does not meet {sla.text}: test lower loads"
-        )
+    if missed and missed[0] == 0 and not met:
+        advice = "test lower loads"
+        if tested[-1].values_ns[place] < tested[0].values_ns[place]:
+            advice = f"look what was different, as {sla.percentile.name} falls with the load"
+        return result(NONE_MEETS, f"the lowest tested load, {load_text(tested[0].load)}, does not meet {sla.text}: {advice}")
     if len(tested) < 2:  # a sweep
         return result(CANNOT_TELL, "there is one load only: a capacity lies between two, of which one meets the objective")
     if not met or not missed:

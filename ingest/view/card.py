@@ -44,19 +44,22 @@ def card_picture(story: Story, whole: Answer, windows: Answer, hosts: Answer, cl
     ]
     beside = {"strips": vega.columns_of(("t", "t2", "v", "row"), strips), "hosts": table}
     title = vega.printable(", ".join(windows.runs))
-    spec = derived("card", title=title, lines=lines_of(story, windows, len(whole.parts and rows)))
-    return vega.with_values(spec, {**map_tables(heat_map, windows), **beside}, **clock_of_answer(windows, clock))
+    tables = map_tables(heat_map, windows)
+    line = any(value > 0 for value in tables["points"]["v"])  # of windows with samples enough for it
+    spec = derived("card", title=title, lines=lines_of(story, windows, line=line, strips=bool(strips)))
+    return vega.with_values(spec, {**tables, **beside}, **clock_of_answer(windows, clock))
 
 
-def lines_of(story: Story, answer: Answer, hosts: int) -> list[str]:
+def lines_of(story: Story, answer: Answer, *, line: bool, strips: bool) -> list[str]:
     """Return the text of a card: the first findings, each in at most LINES_A_SENTENCE lines, and what is drawn below them."""
     sentences = [finding.text for finding in story.findings[:MOST_SENTENCES]] or [story.nothing]
     lines: list[str] = []
     for sentence in sentences:
         lines += textwrap.wrap(vega.printable(sentence), LETTERS, max_lines=LINES_A_SENTENCE, placeholder=" …")
     step = f" in windows of {format_duration(answer.step_ns)}" if answer.step_ns else ""
-    drawn = f"{answer.latency} of {counted(answer.samples, 'sample')}{step}; the line is p99"
-    return [*lines, f"Below: {drawn}{', the strips p99 by host' if hosts else ''}."]
+    drawn = [word for word, there in (("the line is p99", line), ("the strips p99 by host", strips)) if there]
+    of = f"{answer.latency} of {counted(answer.samples, 'sample')}{step}"
+    return [*lines, f"Below: {of}{'; ' if drawn else ''}{', '.join(drawn)}."]
 
 
 def _hosts_of(whole: Answer) -> tuple[vega.Columns, Sequence[str]]:

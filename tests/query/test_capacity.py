@@ -108,6 +108,8 @@ def test_tested_loads_on_both_sides_bracket() -> None:
     [
         ([(100, 0.02), (200, 0.1)], NONE_MEETS, "the lowest tested load, 100, does not meet p99<5ms: test lower loads"),
         ([(100, 0.02)], NONE_MEETS, "test lower loads"),
+        ([(100, 0.1), (200, 0.02)], NONE_MEETS, "look what was different, as p99 falls with the load"),  # R11
+        ([(100, 0.02), (200, 0.001)], CANNOT_TELL, "load 100 does not meet p99<5ms and the higher 200 does: look what"),  # R11
         ([(100, 0.001)], CANNOT_TELL, "one load only"),
         ([(100, 0.001), (200, 0.004)], CANNOT_TELL, "every load up to 200 meets p99<5ms, and none is sure not to: test higher"),
         ([(100, 0.001), (200, 0.02), (300, 0.001), (400, 0.1)], CANNOT_TELL, "load 200 does not meet p99<5ms and the higher 300"),

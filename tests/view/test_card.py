@@ -104,3 +104,10 @@ def test_a_card_of_several_runs_says_what_to_choose() -> None:
     together = made.answer(merged)
     windows = made.answer(Question(step=SECOND, merge_runs=True))
     assert card.card_picture(story(made, merged), together, windows, together)["title"]["text"] == "r, s"
+
+
+def test_r11_a_card_does_not_tell_of_a_line_that_is_not_drawn() -> None:
+    few = Made([(series(host="h1"), second, {1000: 3}) for second in range(5)])
+    spec = spec_of(few)
+    assert not [point for point in table_of(spec, "points") if point["v"]]
+    assert "the line is p99" not in " ".join(spec["title"]["subtitle"])
