@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.read.context import Context
-from ingest.read.fio import repairs
+from ingest.read.fio import histogram_log, repairs
 from ingest.read.fio.repairs import Evidence, evidence, falls
 from ingest.read.integers import Rows
+from ingest.view.text import csv_lines
 from oracles import logs, per_io
 
 CASE = "cases/client-no-json/x_clat_hist.1.log.127.0.0.1"
@@ -143,3 +145,32 @@ def test_the_quick_look_at_widths_decides_as_the_whole_look(rows: list[tuple[int
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(repairs, "_surely_falls", lambda rows, picked: False)
         assert repairs.counting(log, order, layout, Context()) == quick
+
+
+@pytest.mark.parametrize("lines", [14, 17])
+def test_r9_what_a_rejected_row_spoils_does_not_depend_on_where_the_log_is_cut_into_chunks(
+    lines: int, fio: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row that was rejected in one chunk made the first row of the next one follow a gap."""
+    folder = Path(shutil.copytree(fio / "client-server-rw", tmp_path / "run"))
+    [path] = folder.glob("cs_clat_hist*")
+    rows = path.read_text().splitlines(keepends=True)
+    cells = rows[5].split(", ")
+    rows[5] = ", ".join(["24", *cells[1:72], str(1 << 41), *cells[73:]])  # its stamp falls; a bin falls after it
+    path.write_text("".join(rows))
+    wanted = Wanted(parse_percentiles("50,99,100"))
+
+    def told() -> tuple[list[str], list[str]]:
+        answer = Files([folder], jobs=1).answer(Question(by=("op",), step=500_000_000, force=True))
+        return list(csv_lines(percentiles(answer, wanted))), answer.warnings
+
+    whole, blocks = told(), histogram_log.whole_blocks
+
+    def chunks(*given: Any) -> Iterator[memoryview]:
+        for block in blocks(*given):
+            held = bytes(block).splitlines(keepends=True)
+            yield from (memoryview(b"".join(held[begin : begin + lines])) for begin in range(0, len(held), lines))
+
+    monkeypatch.setattr(histogram_log, "whole_blocks", chunks)
+    monkeypatch.setattr(histogram_log, "CHUNK_ROWS", 0)
+    assert told() == whole

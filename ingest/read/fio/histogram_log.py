@@ -602,6 +602,7 @@ class Chains:
             bad[places] = True
         self.account.reject("row of an older run that was appended to", lines[old & ~bad].tolist())
         self._told.update(dict.fromkeys(lines[bad | old].tolist(), chain.op))
+        chain.lost += int((bad | old).sum())  # what was rejected here spoils no row of a later chunk
         empty_handed = (bad | after_damage) & ~old
         chain.gaps += zip((start * MS + base)[empty_handed].tolist(), (stamps * MS + base)[empty_handed].tolist(), strict=True)
         samples = row_sums(repaired.indptr, repaired.counts)
