@@ -257,6 +257,11 @@ class Files:
         """
         return grain_of(self._row_widths()[run], [each for each in asked if each.labels["run"] == run], step)
 
+    def _grains(self, question: Question, step: int, runs: Iterable[str]) -> dict[str, int]:
+        """Return the grain of each run for a question."""
+        asked = self.widths_asked(question)
+        return {run: self.grain(run, step, asked) for run in runs}
+
     def _row_widths(self) -> Mapping[str, list[RowWidth]]:
         """Return how wide the rows of the sources of each run are."""
         if self._measured is None or self._measured[0] is not self.found:
@@ -304,9 +309,10 @@ class Files:
         """Return the sums over all sources, added up in each process first: only sums are handed on."""
         total, of_process = Sum[Group](HELD_ENTRIES), Sum[Group](HELD_ENTRIES)
         summed, met = Sums(), Sums()
+        grains = self._grains(question, step, starts)
 
         def work(some: Sequence[Source]) -> None:
-            own_sums = self._summed(some, question, step, starts)
+            own_sums = self._summed(some, question, step, starts, grains)
             parts = own_sums.parts
             if question.narrow:  # chunks of a file have windows in common, files mostly not
                 whole = Sum[Group](HELD_ENTRIES)
@@ -359,10 +365,11 @@ class Files:
         fixed = replace(question, step=(step := max(self.stored[source.context.series.run] for source in sources)))
         groups = grouped_sources(sources) if question.by[:4] == LABELS[:4] else [sources]
         flat = [source for some in groups for source in some]
+        grains = self._grains(fixed, step, starts)
 
         def work(source: Source) -> Iterator[list[Intervals[Group]]]:
             total: Sum[Group] = Sum(HELD_ENTRIES)
-            for part in self._summed([source], fixed, step, starts).parts:
+            for part in self._summed([source], fixed, step, starts, grains).parts:
                 total.add(part)
             yield total.parts()
 
@@ -438,14 +445,15 @@ class Files:
             raise NothingMatchesError(question, runs, known=known, missing=missing)
         return sources
 
-    def _summed(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> Sums:
+    def _summed(
+        self, sources: Sequence[Source], question: Question, step: int, starts: Mapping[str, int], grains: Mapping[str, int]
+    ) -> Sums:
         """Return the sums of some sources, and from when to when they reach; small ones are read in one pass."""
         for source in sources:  # read anew, counted anew: a report asks the same files more than once
             source.context.account.replace(Account(path=source.context.account.path, notes=source.context.account.notes))
         runs = dict.fromkeys(source.context.series.run for source in sources)
-        asked = self.widths_asked(question)
-        grains = {run: self.grain(run, step, asked) for run in runs}
-        adding = adding_up(question, self.found.labels, step, grains, {run: starts[run] for run in runs})
+        own_grains, own_starts = ({run: of[run] for run in runs} for of in (grains, starts))
+        adding = adding_up(question, self.found.labels, step, own_grains, own_starts)
         alike: dict[int, list[Source]] = {}
         for source in sources:
             alike.setdefault(own_step(source), []).append(source)
