@@ -79,17 +79,17 @@ PERCENTILES_ONLY = (  # the tool, what to ask it for, what its output is known b
     ("ab -e", "run it with -g FILE, and describe its columns seconds and ttime", rb"\APercentage served,Time in ms"),
     (
         "vegeta report",
-        "use `vegeta encode --to csv`, and describe its columns",
+        "use `vegeta encode --to csv`",
         rb"(?m)^Latencies +\[min, mean, 50, 90, 95, 99, max\]",
     ),
     (
         "hey or oha",
-        "run it with -o csv (oha: --output-format csv), and describe its columns",
+        "run hey with -o csv, or oha with --output-format csv and describe its columns",
         rb"(?m)^ *(Latency|Response time) distribution:\s*\n +10(\.00)?%",
     ),
     (
         "k6's summary",
-        "run it with --out csv=FILE, and describe its columns with `where`",
+        "run it with --out csv=FILE or --out json=FILE",
         rb"(?m)^\W*http_req_duration\W+avg=\S+ .*p\(\d+\)=",
     ),
     (
@@ -141,6 +141,14 @@ BY_HEAD = (
         REFUSED,
         "a workload of YCSB: run it with measurementtype=raw, or with hdrhistogram.fileoutput=true, and read what that writes",
         head=rb"(?m)^workload *= *(com\.yahoo|site)\.ycsb\.",
+    ),
+    RefusedFormat(
+        REFUSED, "vegeta's own binary results: read what `vegeta encode --to csv` makes of them", head=rb"\A.{5,9}Result\x01\xff"
+    ),
+    RefusedFormat(
+        REFUSED,
+        "JMeter's XML: run it with -Jjmeter.save.saveservice.output_format=csv",
+        head=rb"\A<\?xml[^>]*>\s*<testResults version=",
     ),
     RefusedFormat(REFUSED, "a perf.data file: read what `perf script --header` makes of it", head=rb"\A(PERFILE2|2ELIFREP)"),
     RefusedFormat(REFUSED, "a database: name a store as sqlite:PATH, without other paths", head=rb"\ASQLite format 3\0"),
@@ -206,7 +214,8 @@ def known_by_head(path: Path, start: bytes) -> RefusedFormat:
 
 def advice() -> str:
     """Return the end of a sentence about a file of no known format: the formats that are read, and what to do."""
-    return f"; tailboard reads {formats.titles()}, {DESCRIBE}, or name the format with --input-format"
+    others = "".join(f"; {sentence}" for sentence in formats.plugged()[1])
+    return f"; tailboard reads {formats.titles()}, {DESCRIBE}, or name the format with --input-format{others}"
 
 
 def _resembles(start: bytes) -> str:

@@ -11,8 +11,8 @@ Files of any tool, described by a few lines of YAML: `--input-format events.yml`
     where: {metric: http_req_duration}  # lines to take: all of these columns are so
 
 Columns are named as in the file's first line, or by number from 1. In JSON, an object a line or one document, `a.b` is a key in
-an object, and of `a.*` or `a.*.b` each entry of an array is an operation. `unit: {time: iso}` is for ISO 8601, `{latency: text}`
-for durations with their unit (1.5ms, 1m2s).
+an object, and of `a.*` or `a.*.b` each entry of an array is an operation. `unit: {time: iso}` is for ISO 8601, `{time: epoch}`
+for a time since 1970 in s, ms, us or ns, as its digits say, `{latency: text}` for durations with their unit (1.5ms, 1m2s).
 What a column is like is a glob, several of them, or `"!2*"` for all that are unlike it; large and small letters are the same.
 Further lines: `kind` (service), `delimiter` (a comma; `whitespace` for any run of blanks and tabs), `blanks` (with it: the
 column whose text may hold blanks), `header: false` for a first line that is data already.
@@ -61,9 +61,11 @@ from ingest.read.discovery import check_is_file
 
 TIMES = ("time", "start", "end", "latency")
 CONDITIONS = ("failed", "where")
-OPERATION_KEYS = (*TIMES, "unit", "labels", "weight", *CONDITIONS, "kind", "delimiter", "blanks", "header")
+ABOUT = ("title", "head", "known_by", "holds")  # of a description that files are recognised for: see `formats.Format`
+OPERATION_KEYS = (*ABOUT, *TIMES, "unit", "labels", "weight", *CONDITIONS, "kind", "delimiter", "blanks", "header")
 OPERATION_UNITS = ("ns", "us", "ms", "s")
-ISO, TEXT_UNIT = "iso", "text"
+ISO, TEXT_UNIT, EPOCH_UNIT = "iso", "text", "epoch"
+BY_DIGITS = -2  # times since 1970 or ISO 8601, as the first of the file is written
 LARGEST = 1 << 16
 DESCRIBABLE = tuple(name for name in LABELS if name not in ("run", "kind"))
 ENDINGS = (".yml", ".yaml")
@@ -203,8 +205,10 @@ def _units(setting: Any, columns: Mapping[str, str]) -> dict[str, int]:
         check(name in timed, f"unit of {role}: there is no such line")
         iso = name != "latency" and isinstance(setting, dict) and unit == ISO
         text = name == "latency" and unit == TEXT_UNIT
-        check(iso or text or unit in OPERATION_UNITS, f"unit {unit!r}: there are ns, us, ms, s, iso for times, text for 1.5ms")
-        units[name] = 0 if iso else -1 if text else UNITS_NS[unit]
+        epoch = name != "latency" and unit == EPOCH_UNIT
+        known = iso or text or epoch or unit in OPERATION_UNITS
+        check(known, f"unit {unit!r}: there are ns, us, ms, s, iso and epoch for times, text for 1.5ms")
+        units[name] = 0 if iso else -1 if text else BY_DIGITS if epoch else UNITS_NS[unit]
     return units
 
 
@@ -242,7 +246,7 @@ FILE = "file"
 UNITS = {"ps": Fraction(1, 1000), **{name: Fraction(UNITS_NS[name]) for name in ("ns", "us", "ms", "s")}}
 KEYS = (
     *("histogram", "each", "bins", "bin", "lower", "upper", "value", "edge", "edges", "count", "unit", "over_time", "every"),
-    *("time", "labels", "where", "kind", "delimiter", "header", "samples"),
+    *("time", "labels", "where", "kind", "delimiter", "header", "samples", *ABOUT),
 )
 TIME_KEYS = ("at", "unit", "zone", "is", "start", "record", "length")
 RULE_KEYS = ("first", "times", "add", "bins", "unit", "are", "open", "list", "shown")  # shown: for people, see `names`

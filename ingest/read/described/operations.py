@@ -29,7 +29,7 @@ from ingest.core.labels import Series, failed_kind
 from ingest.core.units import MOST_NS, UNITS_NS
 from ingest.read.account import Account
 from ingest.read.context import NOT_REAL, NOT_RELATIVE, YEAR_NS, Context, TimeZero
-from ingest.read.described.description import Columns, Description, is_like
+from ingest.read.described.description import BY_DIGITS, Columns, Description, is_like
 from ingest.read.described.table import (
     DECIMAL,
     DURATION,
@@ -66,6 +66,7 @@ TOO_HEAVY = "a weight of 0 or less, or so large that weight times latency passes
 DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 ENDING = re.compile(r"_(?P<unit>[^_()]*)$|\((?P<inside>[^()]*)\)$")
 MOST_WEIGHED = 1 << 60
+DIGITS_NS = ((11, 10**9), (14, 10**6), (17, 10**3))  # of times since 1970, for the next thousand years
 YEAR = r"(?:18(?:2[4-9]|[3-9]\d)|19\d\d|20\d\d|21(?:0\d|1[0-5]))"  # of timing.AGES
 ISO_ZONED = YEAR + r"-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[-+]\d\d:?\d\d)"
 ISO_PLAIN = YEAR + r"-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?"
@@ -83,7 +84,9 @@ def columns_of(path: Path, context: Context, description: Description) -> Column
     if first.lstrip()[:1] == b"{" or (first.lstrip()[:1] == b"[" and any(EACH in name.split(".") for name in roles.values())):
         _check_once([*roles.values(), *description.labels.values()], path)
         labels = {**description.labels, **{name: name for name in conditions}}
-        return Columns((), 0, roles, _units(roles, context, description, path), labels, {}, start=start.lstrip())
+        begun = start.lstrip()
+        units = _units(roles, context, description, path, _first_values(begun, description))
+        return Columns((), 0, roles, units, labels, {}, start=begun)
     cells = _cells(first, description, path)
     if not description.header and not description.blanks:
         numbers = [int(name) for name in (*roles.values(), *description.labels.values()) if name.isdigit()]
@@ -112,7 +115,19 @@ def columns_of(path: Path, context: Context, description: Description) -> Column
         raise InputError(f"column {names[blanks]!r} holds numbers and cannot hold blanks", path, 1)
     data = _cells(second if description.header else first, description, path, len(names), blanks)
     sample = dict(zip(names, data, strict=False))
-    return Columns(names, at + int(description.header), roles, _units(roles, context, description, path), labels, sample, blanks)
+    units = _units(roles, context, description, path, sample)
+    return Columns(names, at + int(description.header), roles, units, labels, sample, blanks)
+
+
+def _first_values(start: bytes, description: Description) -> dict[str, str]:
+    """Return the texts of the times of the first object of JSON that is to be taken, by key; none of a long document."""
+    for line in start.split(b"\n"):
+        entry = _object(line) or {}
+        found = {name: _found(entry, _steps(name, start)) for name in (*description.columns.values(), *description.where)}
+        texts = {name: _word(values[0]) or "" for name, values in found.items() if values}
+        if all(is_like(texts.get(name, ""), globs) for name, globs in description.where.items()) and any(texts.values()):
+            return texts
+    return {}
 
 
 def _first_at(lines: Sequence[bytes], description: Description) -> int:
@@ -151,7 +166,10 @@ def _cells(line: bytes, description: Description, path: Path, width: int = 0, bl
         raise InputError(f"its first lines cannot be cut into columns: {error}", path) from None
 
 
-def _units(roles: Mapping[str, str], context: Context, description: Description, path: Path) -> dict[str, int]:
+def _units(
+    roles: Mapping[str, str], context: Context, description: Description, path: Path, sample: Mapping[str, str]
+) -> dict[str, int]:
+    """Return the unit of each role in ns; `sample` has first values of columns, by which a time may tell its own."""
     units = {}
     for role, name in roles.items():
         match = ENDING.search(name.removesuffix(f".{EACH}"))
@@ -160,6 +178,9 @@ def _units(roles: Mapping[str, str], context: Context, description: Description,
         if unit is None and role != "weight":
             told = f"is given neither in {description.path} (unit:) nor by its name's ending (_us)"
             raise InputError(f"the unit of column {name!r} {told}: give it there, or with --recorded-unit", path, 1)
+        if unit == BY_DIGITS:
+            whole = sample.get(name, "").partition(".")[0]
+            unit = next((ns for digits, ns in DIGITS_NS if len(whole) <= digits), 1) if whole.isdecimal() else 0
         units[role] = 1 if role == "weight" else unit or 0
     return units
 
