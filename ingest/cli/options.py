@@ -188,7 +188,8 @@ class FormatOption(click.Option):
         from ingest.read.formats import names
 
         known = ", ".join((*names(), *presets()))
-        self.help = f"Format of all files: {known}, or a .yml file that describes columns or histograms. [default: found by content]"
+        described = "or a .yml file that describes columns or histograms"
+        self.help = f"Format of all files: {known}, {described}. [default: found by content]"
         return super().get_help_record(ctx)
 
 
