@@ -42,6 +42,7 @@ from ingest.read.format_names import (
     SAMPLES,
     SMALLFILE,
     SNABB,
+    SPANS,
     YCSB,
     YCSB_HISTOGRAM,
 )
@@ -227,10 +228,18 @@ TABLE: list[Format] = [
         holds="histograms per interval or since a start, exponential or with bounds",
     ),
     Format(
+        SPANS,
+        "OpenTelemetry spans",
+        "plugins.otlp.OF_SPANS",
+        head=rb'\A\s*\{\s*"resourceSpans"\s*:',
+        known_by='content: `{"resourceSpans":` (file exporter of the Collector, SDKs)',
+        holds="single operations, and whether they failed",
+    ),
+    Format(
         PROMETHEUS,
         "Prometheus histograms",
         "plugins.prometheus",
-        head=rb'_bucket\{[^\n]*le="|"resultType"|\{__name__="',
+        head=rb'_bucket\{[^\n]*(le|vmrange)="|"resultType"|\{__name__="',
         reach=WHOLE_HEAD,
         known_by="content: `NAME_bucket{...le=...}` (exposition, `promtool tsdb dump`), or an answer of the query API",
         holds="histograms since the start of a process, with bounds; over HTTP also native ones",
