@@ -48,6 +48,9 @@ KNOWN = {
     "generators/vegeta-r1.csv": ("vegeta", 180),
     "generators/vegeta-r2.json": ("vegeta-json", 180),
     "generators/ioping.json": ("ioping", 39),
+    "generators/ghz.json": ("ghz", 200),
+    "generators/ghz-pretty.json": ("ghz", 200),
+    "generators/aiperf.jsonl.xz": ("aiperf", 200),
     "generators/cyclictest.json": ("cyclictest", 2000),
     "generators/cyclictest-ns.json": ("cyclictest", 500),
     "histograms/redis70_latency_histogram.ndjson": ("redis-latency", 35_775),
@@ -62,7 +65,7 @@ def test_d2_inspect_names_the_tool_without_an_option(
 ) -> None:
     path = DATA / file
     if renamed:
-        path = tmp_path / "what.dat"
+        path = tmp_path / ("what.dat.xz" if file.endswith(".xz") else "what.dat")
         path.write_bytes((DATA / file).read_bytes())
     row = inspected(capsys, path)
     assert (row["format"], row["samples"], row["rejected"]) == (*KNOWN[file], {})
@@ -116,6 +119,43 @@ def test_d2_ioping_counts_what_it_says_itself(capsys: pytest.CaptureFixture[str]
     [row] = answer(capsys, DATA / "generators" / "ioping.json")
     assert (int(row["count"]), int(row["min"]), int(row["max"])) == (said["count"], said["min"], said["max"])
     assert int(float(row["mean"])) == pytest.approx(said["avg"], abs=1)
+
+
+@pytest.mark.parametrize("name", ["ghz.json", "ghz-pretty.json"])
+def test_d2_ghz_counts_what_it_says_itself(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    said, file = of_json(name), DATA / "generators" / name
+    [row] = answer(capsys, file, "--by", "op", "-p", "50")
+    assert (int(row["count"]), row["op"]) == (said["count"], said["options"]["call"].lower())
+    rows = {row["outcome"]: row for row in answer(capsys, file, "--failures", "apart", "-p", "50,90")}
+    assert int(rows["ok"]["count"]) == said["statusCodeDistribution"]["OK"]
+    assert (int(rows["ok"]["min"]), int(rows["ok"]["max"])) == (said["fastest"], said["slowest"])
+    mean = sum(float(row["mean"]) * int(row["count"]) for row in rows.values()) / said["count"]
+    assert mean == pytest.approx(said["average"], abs=1)
+    of_ghz = {entry["percentage"]: entry["latency"] for entry in said["latencyDistribution"]}
+    assert float(rows["ok"]["p50"]) == pytest.approx(of_ghz[50], rel=1 / 128)
+
+
+def test_d2_a_document_that_breaks_off_is_refused_with_its_reason(tmp_path: Path) -> None:
+    (tmp_path / "ghz.json").write_bytes((DATA / "generators" / "ghz-pretty.json").read_bytes()[:20_000])
+    with pytest.raises(InputError, match="holds no operation that can be read: no JSON object"):
+        discover([tmp_path / "ghz.json"], ReadOptions())
+
+
+def test_d2_requests_to_a_model_and_their_first_tokens(capsys: pytest.CaptureFixture[str]) -> None:
+    """AIPerf's latency is by another clock than its two stamps: 55 us apart here, on average."""
+    said, file = of_json("aiperf.total.json"), DATA / "generators" / "aiperf.jsonl.xz"
+    rows = {row["outcome"]: row for row in answer(capsys, file, "--failures", "apart")}
+    assert (
+        int(rows["ok"]["count"]) == said["request_count"]["avg"]
+        and int(rows["failed"]["count"]) == said["error_request_count"]["avg"]
+    )
+    for name, word in (("min", "min"), ("max", "max"), ("mean", "avg")):
+        assert float(rows["ok"][name]) == pytest.approx(said["request_latency"][word] * 10**6, abs=10**5)
+    [row] = answer(capsys, file, "--input-format", "aiperf-first-token", "--by", "kind")
+    first = said["time_to_first_token"]
+    assert (row["kind"], int(row["count"])) == ("first-token", first["count"])
+    assert (int(row["min"]), int(row["max"])) == (round(first["min"] * 10**6), round(first["max"] * 10**6))
+    assert float(row["mean"]) == pytest.approx(first["avg"] * 10**6, abs=1)
 
 
 @pytest.mark.parametrize("name", ["cyclictest.json", "cyclictest-ns.json"])
