@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +245,25 @@ def test_d2_lines_that_are_damaged_are_counted_with_their_place(
     assert sorted(finding.line for finding in account.findings) == [51, 52, 53, 104]
     [row] = answer(capsys, path)
     assert row["complete"] == "false"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", ["generators/vegeta-r1.csv", "generators/ghz.json"])
+def test_d2_stores_and_standard_input_take_them_too(tmp_path: Path, file: str) -> None:
+    store, folder = f"sqlite:{tmp_path / 's.db'}", tmp_path / "logs"
+    folder.mkdir()
+    (folder / Path(file).name).write_bytes((DATA / file).read_bytes())
+
+    def rows(*words: str, given: bytes | None = None) -> list[str]:
+        words = ("percentiles", *words, "--step", "all", "--by", "op", "--format", "csv")
+        done = subprocess.run([sys.executable, "-m", "ingest", *words], input=given, capture_output=True, timeout=120, check=True)
+        return done.stdout.decode().splitlines()
+
+    said = rows(str(folder))
+    assert rows("-", given=(DATA / file).read_bytes()) == said and len(said) == 2
+    assert tailboard(["load", str(folder), "--run", "a", "--store", store]) == 0
+    assert tailboard(["watch", str(folder), "--run", "b", "--store", store, "--until-idle", "50ms", "--interval", "10ms"]) == 0
+    assert rows(store, "--run", "a") == rows(store, "--run", "b") == said
 
 
 def test_d2_vegeta_in_its_own_binary_form_is_refused_with_what_to_do() -> None:

@@ -62,7 +62,7 @@ from ingest.read.discovery import check_is_file
 TIMES = ("time", "start", "end", "latency")
 CONDITIONS = ("failed", "where")
 ABOUT = ("title", "head", "known_by", "holds")  # of a description that files are recognised for: see `formats.Format`
-OPERATION_KEYS = (*ABOUT, *TIMES, "unit", "labels", "weight", *CONDITIONS, "kind", "delimiter", "blanks", "header")
+OPERATION_KEYS = (*TIMES, "unit", "labels", "weight", *CONDITIONS, "kind", "delimiter", "blanks", "header", *ABOUT)
 OPERATION_UNITS = ("ns", "us", "ms", "s")
 ISO, TEXT_UNIT, EPOCH_UNIT = "iso", "text", "epoch"
 BY_DIGITS = -2  # times since 1970 or ISO 8601, as the first of the file is written
