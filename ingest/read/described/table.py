@@ -88,7 +88,7 @@ def marked(data: NDArray[np.uint8], width: int, blanks: int | None) -> NDArray[n
 MOST_TRIES = 4096
 QUOTE = ord('"')
 LONGEST_RECORD = 1 << 16  # of a row with line ends inside of quotes
-RECORD = re.compile(rb'(?:[^"\n]|"[^"]*")*\n')
+RECORD = re.compile(rb'[^"\n]*(?:"[^"]*"[^"\n]*)*\n')
 NOT_WANTED = "lines that the description does not take (where)"
 MISSING = "needs pyarrow, which is not installed: pip install pyarrow"
 TOO_LONG = "a line of more than 1 MiB"
