@@ -11,12 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from ingest.core.errors import UsageError
+from ingest.core.errors import TailboardError, UsageError
 from ingest.read import events_of
 from ingest.read.described.description import description_of
 from ingest.read.placement import discover
 from ingest.read.sources import ReadOptions, Source
+from tests.effort import figure
+from tests.mutations import mutated, mutations
 
 EPOCH = 1_795_200_000_000_000_000
 MS = 10**6
@@ -350,3 +354,43 @@ def test_d2_what_cannot_be_said_is_refused(tmp_path: Path, lines: str, reason: s
     (tmp_path / "events.yml").write_text(lines)
     with pytest.raises(UsageError, match=reason):
         description_of(str(tmp_path / "events.yml"))
+
+
+DAMAGED = {
+    "nested": (NESTED, "".join(json.dumps(entry) + "\n" for entry in nested(requests(30))).encode()),
+    "k6": (K6, k6_json(requests(15)).encode()),
+    "document": (ENTRIES, json.dumps({"host": "h", "details": entries(requests(30))}, indent=1).encode()),
+    "arrays": (ARRAYS, "".join(json.dumps(arrays(requests(5, seed))) + "\n" for seed in range(10)).encode()),
+    "quoted": (JTL, jtl(requests(30), 5)[0].encode()),
+    "durations": ("start: s\nlatency: took\nunit: {start: epoch, latency: text}\n", b"s,took\n" + b"".join(b"17952000000%02d,%dm1.5s\n" % (n, n) for n in range(30))),
+    "kinds of lines": (GATLING, b"".join(b"USER\ts\tSTART\t1795200000000\nREQUEST\t\thome\t17952000000%02d\t17952000001%02d\tOK\t \n" % (n, n) for n in range(30))),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@settings(max_examples=figure(150, 300, 1500))
+@given(
+    st.sampled_from(sorted(DAMAGED)), mutations(["flip", "delete", "insert", "truncate", "nul"], 6000, 60, st.binary(max_size=6))
+)
+def test_d2_damaged_files_never_crash_and_lines_are_accounted_for(
+    tmp_path_factory: pytest.TempPathFactory, case: str, steps: list[tuple[str, int, int, bytes]]
+) -> None:
+    lines, content = DAMAGED[case]
+    content = mutated(content, steps)
+    try:
+        source = source_of(tmp_path_factory.getbasetemp(), lines, content)
+        accepted = len(taken(source))
+    except TailboardError:
+        return
+    account = source.context.account
+    assert accepted == account.accepted
+    assert account.rows == account.accepted + account.rows_rejected + sum(account.skipped.values())
+    filled = sum(bool(line.strip(b" \t\r")) for line in content.split(b"\n"))
+    if case in ("nested", "k6"):
+        assert account.rows == filled
+    elif case == "kinds of lines":
+        assert account.rows <= filled  # damage may put a line end into quotes
+    elif case == "durations":
+        assert account.rows == filled - 1
+    elif case == "quoted":
+        assert account.rows <= filled - 1
