@@ -58,9 +58,9 @@ UNNAMED = RefusedFormat(
 @cache
 def tools() -> tuple[RefusedFormat, ...]:
     """Return what is known by its first bytes, as refused.yml has it."""
-    import yaml
+    from ingest.read.described.description import yaml_in
 
-    entries = yaml.safe_load((Path(__file__).parent / "refused.yml").read_bytes())
+    entries = yaml_in(Path(__file__).with_name("refused.yml"))
     return (UNNAMED, *(_entry(**entry) for entry in entries))
 
 
