@@ -340,10 +340,12 @@ def load_options(
 def _format(text: str) -> tuple[str, Description | HistogramDescription | None]:
     """Return the format that --input-format names, or what describes one; UsageError where it is neither."""
     from ingest.read.described.description import description_of, is_described, presets
-    from ingest.read.formats import names
+    from ingest.read.formats import format_of, names
 
     if is_described(text):
         return "", description_of(text)
+    if text in names() and (path := format_of(text).description):
+        return "", description_of(path)
     if text not in names():
         known = [*names(), *presets()]
         choice = f"{choices(text, known, most=len(known))}, or a file that describes one (events.yml)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,12 +58,7 @@ def inspect(options: Options) -> None:
 
     check_files(options.paths, "inspect", piped=True)
     _, given = split_sources(options.paths)
-    try:
-        discovered = discover(given, read_options(options))
-    except InputError:
-        if not options.input_format and _print_fitting(given):
-            return
-        raise
+    discovered = discover(given, read_options(options))
     if options.asked:
         for path in options.asked:
             _print_why(discovered, Path(path))
@@ -107,20 +102,6 @@ def inspect(options: Options) -> None:
         print(shown(f"  {text}"))
 
 
-def _print_fitting(paths: Sequence[Path]) -> bool:
-    """Print which preset reads files that no reader knows; return whether each is read by one."""
-    from ingest.read.described.histograms import fitting
-
-    fits = [(path, fitting(path) if path.is_file() else None) for path in paths]
-    if not fits or any(fit is None for _, fit in fits):
-        return False
-    for path, fit in fits:
-        name, found, samples = fit or ("", 0, 0)
-        held = f"{counted(found, 'histogram')}, {counted(samples, 'sample')}"
-        print(shown(f"{path}: no reader knows it; --input-format {name} fits: {held}"))
-    return True
-
-
 def _lacks(discovered: Found, known: Collection[str]) -> list[Caveat]:
     """Return what the sources lack, without caveats of `known` codes and notes of files, which are shown already."""
     from ingest.query.coverage import folded
@@ -153,6 +134,14 @@ def _print_why(discovered: Found, wanted: Path) -> None:
         print(f"{shown(str(entry.path))}\n  {entry.action}: {shown(entry.reason)}")
 
 
+def _format(source: Any) -> str:
+    """Return the name of a format; of a file that is read by a description which came with tailboard, that of the description."""
+    from ingest.read.formats import BY_DESCRIPTION
+
+    said = next((evidence.value for evidence in source.evidence if evidence.fact == "format"), source.format)
+    return str(said) if source.format in BY_DESCRIPTION else source.format
+
+
 def _source_row(source: Any, ops: tuple[str, ...]) -> dict[str, Any]:
     from ingest.core.units import utc
 
@@ -160,7 +149,7 @@ def _source_row(source: Any, ops: tuple[str, ...]) -> dict[str, Any]:
     zero = context.zero.epoch_ns
     return {
         "path": str(source.path),
-        "format": source.format,
+        "format": _format(source),
         **{name: getattr(context.series, name) for name in ("run", "host", "volume", "job", "process")},
         "ops": ops,
         "kind": context.series.kind,

@@ -184,10 +184,11 @@ class FormatOption(click.Option):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the option and its help."""
+        from ingest.read.described.description import presets
         from ingest.read.formats import names
 
-        known = ", ".join(names())
-        described = "or a .yml file that describes columns or histograms, or one that comes with tailboard (redis-latency ...)"
+        known = ", ".join((*names(), *presets()))
+        described = "or a .yml file that describes columns or histograms"
         self.help = f"Format of all files: {known}, {described}. [default: found by content]"
         return super().get_help_record(ctx)
 

@@ -39,10 +39,10 @@ def files_under(
         try:
             mode = path.stat().st_mode
         except OSError as error:
-            denied = isinstance(error, PermissionError)
-            raise InputError(
-                "no permission to look at it: check the folders above it" if denied else "no such file or folder", path
-            ) from None
+            gone = error.errno in (errno.ENOENT, errno.ENOTDIR)
+            denied = "no permission to look at it: check the folders above it"
+            reason = denied if isinstance(error, PermissionError) else "no such file or folder" if gone else error.strerror
+            raise InputError(str(reason), path) from None
         if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
             raise InputError(f"{ODD}: read it with `cat FILE | tailboard ... -`", path)
         if stat.S_ISDIR(mode) and not os.access(path, os.R_OK | os.X_OK):

@@ -4,6 +4,7 @@ HIST, RAW, JSON, HDR, OPERATIONS = "fio-hist", "fio-raw", "fio-json", "hdr-log",
 AVERAGED, PLAIN_JSON = "fio-averaged", "fio-plain-json"
 SMALLFILE, YCSB, PERF, CHROME, SNABB, DESCRIBED = "smallfile", "ycsb-raw", "perf-script", "chrome-trace", "snabb", "described"
 OTLP, PROMETHEUS, PGBENCH, DESCRIBED_HISTOGRAMS = "otlp", "prometheus", "pgbench", "described-histograms"
+SPANS = "otlp-spans"
 CEPH, HDR_SNAPSHOTS, SAMPLES, MEMTIER = "ceph-histograms", "hdr-snapshots", "samples", "memtier"
 BPFTRACE, BCC, ASBENCH, YCSB_HISTOGRAM = "bpftrace", "bcc", "asbench", "ycsb-histogram"
 

@@ -42,6 +42,7 @@ from ingest.read.format_names import (
     SAMPLES,
     SMALLFILE,
     SNABB,
+    SPANS,
     YCSB,
     YCSB_HISTOGRAM,
 )
@@ -92,9 +93,11 @@ class Reader(NamedTuple):
 class Format(NamedTuple):
     """One line of the table. `names` and `head` are patterns of a file's name and of its first 64 KiB; either is enough.
 
-    With `named_only` the first bytes count only for a file that the user named, not for one that a folder holds: rows of four
-    numbers may be anything. Only the first `reach` bytes are searched: a folder may hold
-    thousands of files of no format. `known_by` and `holds` say it in words, for docs/reference/formats.md.
+    `module` is a module of this package, or `MODULE:NAME` of any: a `Reader` under that name. With `named_only` the first bytes
+    count only for a file that the user named, not for one that a folder holds: rows of four numbers may be anything. Only the
+    first `reach` bytes are searched: a folder may hold thousands of files of no format. `known_by` and `holds` say it in words,
+    for docs/reference/formats.md. The first bytes of a format that is `last` fit files of others, too: all others are asked
+    first. `description` is the path of the YAML that a file is read by.
     """
 
     name: str
@@ -106,6 +109,8 @@ class Format(NamedTuple):
     reach: int = BEGINNING
     known_by: str = ""
     holds: str = ""
+    last: bool = False
+    description: str = ""
 
     def by_name(self, name: str) -> bool:
         """Return whether a file's name, with its folder's and without a compression ending, is one of this format."""
@@ -115,7 +120,7 @@ class Format(NamedTuple):
         """Return whether the first bytes of a file are those of this format; `named` files were named by the user."""
         if not self.head or (self.named_only and not named) or re.search(self.head, start[: self.reach]) is None:
             return False
-        accepts = reader_of(self.name).accepts
+        accepts = None if self.description else reader_of(self.name).accepts
         return accepts is None or accepts(path, start)
 
 
@@ -141,6 +146,7 @@ TABLE: list[Format] = [
         RAW,
         "fio latency log",
         "fio.reader.LATENCIES",
+        last=True,
         names=r"[^/]_(clat|lat|slat)(\.\d+)?\.log(\..+)?$",
         head=INTEGER_ROW,
         named_only=True,
@@ -222,10 +228,18 @@ TABLE: list[Format] = [
         holds="histograms per interval or since a start, exponential or with bounds",
     ),
     Format(
+        SPANS,
+        "OpenTelemetry spans",
+        "plugins.otlp.OF_SPANS",
+        head=rb'\A\s*\{\s*"resourceSpans"\s*:',
+        known_by='content: `{"resourceSpans":` (file exporter of the Collector, SDKs)',
+        holds="single operations, and whether they failed",
+    ),
+    Format(
         PROMETHEUS,
         "Prometheus histograms",
         "plugins.prometheus",
-        head=rb'_bucket\{[^\n]*le="|"resultType"|\{__name__="',
+        head=rb'_bucket\{[^\n]*(le|vmrange)="|"resultType"|\{__name__="',
         reach=WHOLE_HEAD,
         known_by="content: `NAME_bucket{...le=...}` (exposition, `promtool tsdb dump`), or an answer of the query API",
         holds="histograms since the start of a process, with bounds; over HTTP also native ones",
@@ -320,6 +334,7 @@ TABLE: list[Format] = [
         OPERATIONS,
         "operation log",
         "operation_log",
+        last=True,
         head=rb"\A[^\n]*,",
         known_by="content: a first line that names a start and an end or latency",
         holds="single operations; with a schedule their response and wait time",
@@ -341,30 +356,87 @@ TABLE: list[Format] = [
 ]
 
 
+GROUP = "tailboard.formats"
+
+
+@cache
+def described() -> tuple[Format, ...]:
+    """Return the formats that are descriptions which come with tailboard, and say by what a file is known."""
+    from ingest.read.described.description import PRESETS, presets
+
+    entries = (_described(name, PRESETS / f"{name}.yml") for name in presets())
+    return tuple(entry for entry in entries if entry.head)
+
+
+def _described(name: str, path: Path) -> Format:
+    """Return the format that a description is; UsageError where it is none."""
+    from ingest.read.described.description import description_of, yaml_in
+
+    entries = yaml_in(path)
+    description_of(str(path))
+    shape = "described.histograms" if "histogram" in entries else "described.operations"
+    title, head, known_by, holds = (str(entries.get(key, "")) for key in ("title", "head", "known_by", "holds"))
+    return Format(name, title or name, shape, head=head.encode(), known_by=known_by, holds=holds, description=str(path))
+
+
+@cache
+def plugged() -> tuple[tuple[Format, ...], tuple[str, ...]]:
+    """Return the formats of other distributions, and a sentence for each that cannot be taken.
+
+    An entry point of the group `tailboard.formats` is a `Format`, or the path of a description.
+    """
+    from importlib.metadata import entry_points
+
+    found: dict[str, Format] = {}
+    wrong: list[str] = []
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        try:
+            said = entry.load()
+            one = said._replace(name=entry.name) if isinstance(said, Format) else _described(entry.name, Path(said))
+            if entry.name in found or any(line.name == entry.name for line in (*TABLE, *described())):
+                raise ValueError("there is a format of this name")
+            re.compile(one.head), re.compile(one.names)
+            found[entry.name] = one
+        except Exception as error:  # noqa: BLE001  # whatever the code of others raises, all other formats are read
+            dist = entry.dist.name if entry.dist is not None else entry.value
+            wrong.append(f"the format {entry.name} of {dist} cannot be used: {error}")
+    return tuple(found.values()), tuple(wrong)
+
+
+def all_formats() -> Iterator[Format]:
+    """Yield all formats in the order in which they are asked whether a file is theirs; the later ones are loaded when asked."""
+    yield from (line for line in TABLE if not line.last)
+    yield from described()
+    yield from plugged()[0]
+    yield from (line for line in TABLE if line.last)
+
+
 def format_of(name: str) -> Format:
     """Return the line of a format; KeyError where there is none of that name."""
-    for line in TABLE:
+    for line in (line for some in (lambda: TABLE, described, lambda: plugged()[0]) for line in some()):
         if line.name == name:
             return line
     raise KeyError(name)
 
 
 def names() -> list[str]:
-    """Return the formats that `--input-format` takes by name."""
-    return [line.name for line in TABLE if line.name not in BY_DESCRIPTION]
+    """Return the formats that `--input-format` takes by name, but for descriptions."""
+    return [line.name for line in (*TABLE, *plugged()[0]) if line.name not in BY_DESCRIPTION]
 
 
 def titles() -> str:
     """Return what the formats are called, for a sentence."""
-    return ", ".join(line.title for line in TABLE if line.name not in BY_DESCRIPTION)
+    return ", ".join(line.title for line in (*TABLE, *described(), *plugged()[0]) if line.name not in BY_DESCRIPTION)
 
 
 @cache
 def _reader(place: str) -> Reader:
-    """Return the reader at a place below this package: a module, or a name in it that is written in capitals."""
-    module, _, name = place.rpartition(".") if place.rpartition(".")[2].isupper() else (place, "", "READER")
-    full = module if module.startswith("/") else f"ingest.read.{module}"
-    reader: Reader = getattr(import_module(full.removeprefix("/")), name)
+    """Return the reader at a place: a module below this package, a name in it in capitals, or MODULE:NAME."""
+    module, _, name = place.partition(":")
+    if not name:
+        module, _, name = place.rpartition(".") if place.rpartition(".")[2].isupper() else (place, "", "READER")
+        module = f"ingest.read.{module}"
+    reader: Reader = getattr(import_module(module), name)
     return reader
 
 
@@ -375,7 +447,10 @@ def reader_of(name: str) -> Reader:
 
 def is_timed(name: str) -> bool:
     """Return whether a format measures service and response times under its labels; not one that a later version has stored."""
-    return any(line.name == name for line in TABLE) and reader_of(name).timed
+    try:
+        return reader_of(name).timed
+    except KeyError:
+        return False
 
 
 def single_events(source: Source) -> bool:

@@ -43,7 +43,7 @@ from ingest.read.fio.join import Beside, Documents, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name, version_of_text
 from ingest.read.fio.reader import counted_once, kind_of_log
 from ingest.read.format_names import AVERAGED, DESCRIBED, DESCRIBED_HISTOGRAMS, HIST, JSON, OF_FIO, RAW, SERVERS
-from ingest.read.formats import TABLE, names, reader_of
+from ingest.read.formats import TABLE, all_formats, format_of, names, reader_of
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED, Around, Evidence, Found, Place, ReadOptions, Skipped, Source
 from ingest.read.text import head, holds_nothing, plain_name
 from ingest.read.unlogged import doubts, kinds_by_log, missing_sources, stated_without_log
@@ -341,8 +341,10 @@ class _Call:
             return summary
         if wanted:
             return JSON if b'"fio version"' in start and wanted in (HIST, RAW) else wanted
-        by_head = next((line.name for line in TABLE if line.by_head(path, start, named=named)), None)
-        return by_head or refused.known_by_head(path, start)
+        for line in all_formats():
+            if line.by_head(path, start, named=named) or (line not in TABLE and line.by_name(name)):
+                return line.name
+        return refused.known_by_head(path, start)
 
     def decide_runs(self, logs: Mapping[Path, LogName]) -> None:
         """Decide the run of each file, and the hosts that plain folders stand for."""
@@ -356,12 +358,16 @@ class _Call:
 
     def around(self, path: Path) -> Around:
         """Return the surroundings of a file."""
-        place = self.place(path)
+        place, options = self.place(path), self.options
+        if (yaml := format_of(self.formats[path]).description if path in self.formats else "") and options.description is None:
+            from ingest.read.described.description import description_of
+
+            options = replace(options, description=description_of(yaml))
         if place is None:
             place = self.plain[path]
-            return Around(self.options, self.documents, place.run, place)
+            return Around(options, self.documents, place.run, place)
         base = self.bases[place.archive]
-        return Around(self.options, self.documents, f"{base}/{place.run}" if place.run else base, place)
+        return Around(options, self.documents, f"{base}/{place.run}" if place.run else base, place)
 
     def located(self, path: Path) -> Source | None:
         """Return the source that a file is, None where it is refused or only describes others."""

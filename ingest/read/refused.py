@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,79 +32,19 @@ NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 class RefusedFormat(NamedTuple):
-    """A file that is no source: patterns of its name and its first bytes, what becomes of it, and the sentence."""
+    """A file that is no source: patterns of its name and its first bytes, what becomes of it, and the sentence.
+
+    `tool` is the name of one that has percentiles only.
+    """
 
     action: str
     sentence: str
     name: str = ""
     head: bytes = b""
+    tool: str = ""
 
 
-PERCENTILES_ONLY = (  # the tool, what to ask it for, what its output is known by
-    (
-        "wrk",
-        "use wrk2 --latency, or a client that logs each request",
-        rb"(?s)\ARunning .{0,80} test @.*(Latency Distribution|Thread Stats)",
-    ),
-    (
-        "sysbench --report-interval",
-        "run it with --histogram",
-        rb"(?ms)\A(?!.*^Latency histogram).*^\[ *\d+s *\] thds: \d[^\n]*lat \(ms,\d+%\)",
-    ),
-    ("sysbench", "run it with --histogram", rb"(?ms)\A(?!.*^Latency histogram).*^sysbench \d.*^Latency \(ms\):.*percentile:"),
-    (
-        "sysbench before 1.0",
-        "run sysbench 1.0 or later with --histogram",
-        rb"(?ms)^sysbench 0\.\d.*(per-request statistics|response time):\s*\n +min:.*percentile:",
-    ),
-    (
-        "fio's text output",
-        "run it with --output-format=json+",
-        rb"(?m)^ +clat percentiles \([num]?sec\):\s*\n +\| +\d+\.\d+th=\[",
-    ),
-    (
-        "fio's terse output",
-        "run it with --output-format=json+",
-        rb"(?m)^([345];fio-\d[^;\n]*|2);[^;\n]*;\d+;\d+;\d+;\d+;\d+;\d+;",
-    ),
-    (
-        "redis-benchmark --csv",
-        "poll the server with `tailboard record sample -- redis-cli --json latency histogram`",
-        rb'\A"test","rps","avg_latency_ms"',
-    ),
-    ("memtier_benchmark", "run it with --json-out-file FILE", rb"(?m)^(ALL STATS|BEST RUN RESULTS)\s*\n=+\s*\nType +Ops/sec"),
-    ("Locust history", "log each request, or keep `response_times` of --json", rb"\ATimestamp,User Count,Type,Name,Requests/s"),
-    ("nodetool tablehistograms or proxyhistograms", "poll the histograms over JMX", rb"(?m)^Percentile +(Read|SSTables|Write)"),
-    ("RocksDB statistics", "use its perf_context, or log each operation", rb"rocksdb\.\S+ P50 : [\d.]+ P95 :"),
-    ("ab", "run it with -g FILE, and describe its columns seconds and ttime", rb"(?m)^Percentage of the requests served within"),
-    ("ab -e", "run it with -g FILE, and describe its columns seconds and ttime", rb"\APercentage served,Time in ms"),
-    (
-        "vegeta report",
-        "use `vegeta encode --to csv`, and describe its columns",
-        rb"(?m)^Latencies +\[min, mean, 50, 90, 95, 99, max\]",
-    ),
-    (
-        "hey or oha",
-        "run it with -o csv (oha: --output-format csv), and describe its columns",
-        rb"(?m)^ *(Latency|Response time) distribution:\s*\n +10(\.00)?%",
-    ),
-    (
-        "k6's summary",
-        "run it with --out csv=FILE, and describe its columns with `where`",
-        rb"(?m)^\W*http_req_duration\W+avg=\S+ .*p\(\d+\)=",
-    ),
-    (
-        "YCSB's summary",
-        "run it with measurementtype=raw, or with hdrhistogram.fileoutput=true",
-        rb"(?m)^\[[\w-]+\], 9[59]thPercentileLatency\([um]s\)",
-    ),
-    (
-        "asbench --latency",
-        "run it with --output-file FILE, or with --hdr-hist FOLDER",
-        rb"(?m)^hdr: (read|write|udf) +\d{4}-\d\d-\d\dT[\d:]+Z \d+, \d+, ",
-    ),
-    ("cassandra-stress", "run it with -log hdrfile=FILE", rb"(?m)^Latency (95|99)(\.0)?th percentile +:"),
-)
+ONLY = "percentiles only, which cannot be added up or put on one time axis"
 BY_NAME = (
     RefusedFormat(CONTEXT, f"fio bw log: {MEANS}", r"_bw(\.\d+)?\.log(\..+)?$"),
     RefusedFormat(CONTEXT, f"fio iops log: {MEANS}", r"_iops(\.\d+)?\.log(\..+)?$"),
@@ -112,45 +53,19 @@ BY_NAME = (
 UNNAMED = RefusedFormat(
     REFUSED, "compressed, but not called .gz, .xz or .zst: rename it", head=rb"\A(\x1f\x8b|\xfd7zXZ\0|\x28\xb5\x2f\xfd)"
 )
-BY_HEAD = (
-    RefusedFormat(
-        SKIPPED, "a percentile distribution: for display only, see distribution --hgrm", head=rb"Value\W+Percentile\W+TotalCount"
-    ),
-    RefusedFormat(SKIPPED, "a fio job file: run it with fio and read what it logs", r"\.(fio|job)$", rb"(?m)^\[global\]"),
-    RefusedFormat(
-        SKIPPED, "collectl's records of the machine: not latencies", head=rb"\A#+\n# Collectl|\A#Date;Time;|\A#Date Time "
-    ),
-    RefusedFormat(SKIPPED, "output of top: not latencies", head=rb"\Atop - \d\d:"),
-    RefusedFormat(SKIPPED, "output of iostat, vmstat or sar: not latencies", head=rb"\A(Linux \d|procs -+memory)"),
-    RefusedFormat(
-        REFUSED,
-        "sums of pgbench --aggregate-interval hold no latencies, so no percentiles: run pgbench -l without it",
-        head=rb"\A\d{9,10}( \d+){5,14}\r?\n(\d{9,10}( \d+){5,14}\r?(\n|$))*",
-    ),
-    *(
-        RefusedFormat(REFUSED, f"{tool}: percentiles only, which cannot be added up or put on one time axis; {ask}", head=pattern)
-        for tool, ask, pattern in PERCENTILES_ONLY
-    ),
-    RefusedFormat(
-        REFUSED,
-        "what YCSB prints, without latencies where it begins: run it with measurementtype=raw, or with "
-        "hdrhistogram.fileoutput=true; if they come later in it, give --input-format ycsb-raw or ycsb-histogram",
-        head=rb"(?m)^YCSB Client \d|^DBWrapper: report latency for each error",
-    ),
-    RefusedFormat(
-        REFUSED,
-        "a workload of YCSB: run it with measurementtype=raw, or with hdrhistogram.fileoutput=true, and read what that writes",
-        head=rb"(?m)^workload *= *(com\.yahoo|site)\.ycsb\.",
-    ),
-    RefusedFormat(REFUSED, "a perf.data file: read what `perf script --header` makes of it", head=rb"\A(PERFILE2|2ELIFREP)"),
-    RefusedFormat(REFUSED, "a database: name a store as sqlite:PATH, without other paths", head=rb"\ASQLite format 3\0"),
-    RefusedFormat(REFUSED, "a tar archive: unpack it and name the folder", r"\.(tar|tgz)$", rb"(?s)\A.{257}ustar"),
-    RefusedFormat(REFUSED, "a zip archive: unpack it and name the folder", head=rb"\APK\x03\x04"),
-    UNNAMED,
-    RefusedFormat(
-        SKIPPED, "a picture or a page: not latencies", head=rb"\A(\x89PNG|<svg|<\?xml|<!DOCTYPE|<html|%PDF|GIF8|\xff\xd8\xff)"
-    ),
-)
+
+
+@cache
+def tools() -> tuple[RefusedFormat, ...]:
+    """Return what is known by its first bytes, as refused.yml has it."""
+    from ingest.read.described.description import yaml_in
+
+    entries = yaml_in(Path(__file__).with_name("refused.yml"))
+    return (UNNAMED, *(_entry(**entry) for entry in entries))
+
+
+def _entry(head: str, tool: str = "", ask: str = "", say: str = "", name: str = "", action: str = REFUSED) -> RefusedFormat:
+    return RefusedFormat(action, say or f"{tool}: {ONLY}; {ask}", name, head.encode(), tool)
 
 
 def known_by_name(path: Path) -> RefusedFormat | None:
@@ -200,13 +115,14 @@ def known_by_head(path: Path, start: bytes) -> RefusedFormat:
         return RefusedFormat(SKIPPED, "a GC log of a JVM: give it with --marks (docs/guides/marks.md)")
     if lacks_stamps(whole):
         return RefusedFormat(REFUSED, NO_STAMPS)
-    known = (entry for entry in BY_HEAD if re.search(entry.head, start) or (entry.name and re.search(entry.name, name)))
+    known = (entry for entry in tools() if re.search(entry.head, start) or (entry.name and re.search(entry.name, name)))
     return next(known, None) or RefusedFormat(SKIPPED, f"{_resembles(start)}{advice()}")
 
 
 def advice() -> str:
     """Return the end of a sentence about a file of no known format: the formats that are read, and what to do."""
-    return f"; tailboard reads {formats.titles()}, {DESCRIBE}, or name the format with --input-format"
+    others = "".join(f"; {sentence}" for sentence in formats.plugged()[1])
+    return f"; tailboard reads {formats.titles()}, {DESCRIBE}, or name the format with --input-format{others}"
 
 
 def _resembles(start: bytes) -> str:

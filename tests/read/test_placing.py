@@ -634,7 +634,7 @@ import numpy as np
 from ingest.read.context import TimeZero
 from ingest.read.operations import events_layout
 from ingest.core.events import Events
-from ingest.read.formats import Reader
+from ingest.read.formats import Format, Reader
 from ingest.read.sources import Source
 from ingest.read.text import head, name_without, open_input
 
@@ -659,32 +659,37 @@ def events(path, context):
     yield Events((context.series.replaced(op="play", kind="service"),), np.zeros(len(lines), np.int64), end, latency)
 
 
+FORMAT = Format("toy", "toy log", "toy_format:READER", head=rb"^TOY ")
 READER = Reader(locate, events=events)
 '''
-LINE = 'formats.TABLE.append(formats.Format("toy", "toy log", "/toy_format", head=rb"^TOY "))'
+TABLE_OF_TOYS = """\
+title: table of toys
+head: '\\Atoy_ms,toy_us\\n'
+time: toy_ms
+latency: toy_us
+"""
 
 
-@pytest.mark.soak
-def test_a_new_format_is_one_file_and_one_line(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_format_of_another_distribution_is_one_file_and_one_line(tmp_path: Path) -> None:
     """It works in inspect, percentiles, load, watch, on standard input, compressed, in refusals and in the help."""
-    (tmp_path / "toy_format.py").write_text(TOY)
+    site = tmp_path / "site"
+    (site / "toys-1.0.dist-info").mkdir(parents=True)
+    (site / "toys-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n")
+    names = "toy = toy_format:FORMAT\ntoy-table = toy_format:TABLE\nbroken = no_such_module:FORMAT\nhdr-log = toy_format:FORMAT\n"
+    (site / "toys-1.0.dist-info" / "entry_points.txt").write_text(f"[tailboard.formats]\n{names}")
+    (site / "toy_format.py").write_text(TOY + 'TABLE = __file__.replace("toy_format.py", "toys.yml")\n')
+    (site / "toys.yml").write_text(TABLE_OF_TOYS)
     data = b"".join(b"TOY %d\n" % value for value in range(1, 101))
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "a.toy").write_bytes(data)
     (tmp_path / "logs" / "b.toy.gz").write_bytes(gzip.compress(data.replace(b"TOY 1\n", b"TOY 7\n")))
     (tmp_path / "one.toy").write_bytes(data)
     store = f"sqlite:{tmp_path / 's.db'}"
-    script = dedent(f"""
-        import io, sys
-        sys.path.insert(0, {str(tmp_path)!r})
-        from ingest.read import formats
-        {LINE}
-        from ingest.cli import main
-        main(sys.argv[1:])
-    """)
 
     def run(*words: str, given: bytes = b"", status: int = 0) -> str:
-        done = subprocess.run([sys.executable, "-c", script, *words], input=given, capture_output=True, timeout=120)
+        words = (sys.executable, "-m", "ingest", *words)
+        done = subprocess.run(words, input=given, capture_output=True, timeout=120, env={**os.environ, "PYTHONPATH": f".:{site}"})
         assert done.returncode == status, done.stderr.decode()
         return (done.stdout + done.stderr).decode()
 
@@ -706,7 +711,15 @@ def test_a_new_format_is_one_file_and_one_line(tmp_path: Path) -> None:
     assert "another format" in run("percentiles", str(tmp_path / "odd"), status=3)
     (tmp_path / "notes.txt").write_text("buy milk\n")
     assert "toy log" in run("percentiles", str(tmp_path / "notes.txt"), status=3)
-    assert "toy" in run("percentiles", "--help")
+    assert "toy" in run("percentiles", "--help", "all")
+    refusal = run("percentiles", str(tmp_path / "notes.txt"), status=3)
+    assert "the format broken of toys cannot be used: No module named 'no_such_module'" in refusal
+    assert "the format hdr-log of toys cannot be used: there is a format of this name" in refusal
+    (tmp_path / "toys.csv").write_text("toy_ms,toy_us\n" + "".join(f"{1_790_000_000_000 + number},5\n" for number in range(300)))
+    assert "format: toy-table" in run("inspect", str(tmp_path / "toys.csv"))
+    for words in ([], ["--input-format", "toy-table"]):
+        row = run("percentiles", str(tmp_path / "toys.csv"), *words, "--step", "all", "--format", "csv").splitlines()[1]
+        assert "300" in row.split(",")
 
 
 def imported_for(log: Path) -> set[str]:

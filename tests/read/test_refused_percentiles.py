@@ -13,7 +13,7 @@ import pytest
 from ingest.cli import run as tailboard
 from ingest.core.errors import TailboardError
 from ingest.read.placement import discover
-from ingest.read.refused import PERCENTILES_ONLY
+from ingest.read.refused import tools
 from ingest.read.sources import ReadOptions
 from tests.read.test_histograms import DATA
 
@@ -69,16 +69,17 @@ REASON = "percentiles only, which cannot be added up or put on one time axis"
 
 
 def test_every_refusal_has_its_text() -> None:
-    assert set(TEXTS) == {tool for tool, *_ in PERCENTILES_ONLY}
+    assert set(TEXTS) == {entry.tool for entry in tools() if entry.tool}
 
 
 @pytest.mark.parametrize("tool", TEXTS)
 def test_percentiles_only_are_refused_by_name_with_what_to_ask(tmp_path: Path, tool: str) -> None:
-    [ask] = [remedy for name, remedy, _ in PERCENTILES_ONLY if name == tool]
+    [sentence] = [entry.sentence for entry in tools() if entry.tool == tool]
+    assert sentence.startswith(f"{tool}: {REASON}; ")
     for number, text in enumerate(TEXTS[tool]):
         path = tmp_path / f"out{number}.txt"
         path.write_text(text)
-        with pytest.raises(TailboardError, match=re.escape(f"{tool}: {REASON}; {ask}")):
+        with pytest.raises(TailboardError, match=re.escape(sentence)):
             discover([path], ReadOptions(run="r"))
 
 
@@ -123,5 +124,5 @@ def test_samples_of_real_formats_are_not_taken_for_percentiles() -> None:
     mine = {"wrk41_latency.txt", "redis70_benchmark.csv", "locust_stats_history.csv"}
     for path in DATA.iterdir():
         start = path.read_bytes()[:8192]
-        matching = [tool for tool, _, pattern in PERCENTILES_ONLY if re.search(pattern, start)]
+        matching = [entry.tool for entry in tools() if entry.tool and re.search(entry.head, start)]
         assert bool(matching) == (path.name in mine), (path, matching)

@@ -10,7 +10,9 @@ Files of any tool, described by a few lines of YAML: `--input-format events.yml`
     failed: {success: false}            # which operations failed: any of these columns is so
     where: {metric: http_req_duration}  # lines to take: all of these columns are so
 
-Columns are named as in the file's first line (or as NDJSON's keys), or by number from 1. `unit: {time: iso}` is for ISO 8601.
+Columns are named as in the file's first line, or by number from 1. In JSON, an object a line or one document, `a.b` is a key in
+an object, and of `a.*` or `a.*.b` each entry of an array is an operation. `unit: {time: iso}` is for ISO 8601, `{time: epoch}`
+for a time since 1970 in s, ms, us or ns, as its digits say, `{latency: text}` for durations with their unit (1.5ms, 1m2s).
 What a column is like is a glob, several of them, or `"!2*"` for all that are unlike it; large and small letters are the same.
 Further lines: `kind` (service), `delimiter` (a comma; `whitespace` for any run of blanks and tabs), `blanks` (with it: the
 column whose text may hold blanks), `header: false` for a first line that is data already.
@@ -59,9 +61,11 @@ from ingest.read.discovery import check_is_file
 
 TIMES = ("time", "start", "end", "latency")
 CONDITIONS = ("failed", "where")
-OPERATION_KEYS = (*TIMES, "unit", "labels", "weight", *CONDITIONS, "kind", "delimiter", "blanks", "header")
+ABOUT = ("title", "head", "known_by", "holds")  # of a description that files are recognised for: see `formats.Format`
+OPERATION_KEYS = (*TIMES, "unit", "labels", "weight", *CONDITIONS, "kind", "delimiter", "blanks", "header", *ABOUT)
 OPERATION_UNITS = ("ns", "us", "ms", "s")
-ISO = "iso"
+ISO, TEXT_UNIT, EPOCH_UNIT = "iso", "text", "epoch"
+BY_DIGITS = -2  # times since 1970 or ISO 8601, as the first of the file is written
 LARGEST = 1 << 16
 DESCRIBABLE = tuple(name for name in LABELS if name not in ("run", "kind"))
 ENDINGS = (".yml", ".yaml")
@@ -72,10 +76,11 @@ Globs = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of one file: all names in order, and by role the column and its unit in ns (0: ISO 8601).
+    """The columns of one file: all names in order, and by role the column and its unit in ns (0: ISO 8601, -1: text as 1.5ms).
 
-    There are no names where lines are JSON objects. `labels` hold the columns of conditions, too, by their own names. `blanks` is
-    the place of the column whose text may hold blanks, in tables that blanks part.
+    There are no names where lines are JSON objects; `start` is the beginning of such a file. `labels` hold the columns of
+    conditions, too, by their own names. `blanks` is the place of the column whose text may hold blanks, in tables that blanks
+    part.
     """
 
     names: tuple[str, ...]
@@ -85,6 +90,7 @@ class Columns:
     labels: Mapping[str, str]
     sample: Mapping[str, str]
     blanks: int | None = None
+    start: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +188,7 @@ def check(good: bool, wrong: str) -> None:  # noqa: FBT001
 def column_name(role: str, value: Any) -> str:
     """Return the name or number of a column or key; ValueError where it is none."""
     named = isinstance(value, (str, int)) and not isinstance(value, bool) and bool(str(value).strip())
-    check(named, f"{role} takes the name or number of a column")
+    check(named and str(value).split(".").count("*") < 2, f"{role} takes the name or number of a column, or a key with one *")
     return str(value).strip()
 
 
@@ -198,8 +204,11 @@ def _units(setting: Any, columns: Mapping[str, str]) -> dict[str, int]:
         name = "end" if role == "time" else role
         check(name in timed, f"unit of {role}: there is no such line")
         iso = name != "latency" and isinstance(setting, dict) and unit == ISO
-        check(iso or unit in OPERATION_UNITS, f"unit {unit!r}: there are ns, us, ms, s, and iso for times")
-        units[name] = 0 if iso else UNITS_NS[unit]
+        text = name == "latency" and unit == TEXT_UNIT
+        epoch = name != "latency" and unit == EPOCH_UNIT
+        known = iso or text or epoch or unit in OPERATION_UNITS
+        check(known, f"unit {unit!r}: there are ns, us, ms, s, iso and epoch for times, text for 1.5ms")
+        units[name] = 0 if iso else -1 if text else BY_DIGITS if epoch else UNITS_NS[unit]
     return units
 
 
@@ -237,7 +246,7 @@ FILE = "file"
 UNITS = {"ps": Fraction(1, 1000), **{name: Fraction(UNITS_NS[name]) for name in ("ns", "us", "ms", "s")}}
 KEYS = (
     *("histogram", "each", "bins", "bin", "lower", "upper", "value", "edge", "edges", "count", "unit", "over_time", "every"),
-    *("time", "labels", "where", "kind", "delimiter", "header", "samples"),
+    *("time", "labels", "where", "kind", "delimiter", "header", "samples", *ABOUT),
 )
 TIME_KEYS = ("at", "unit", "zone", "is", "start", "record", "length")
 RULE_KEYS = ("first", "times", "add", "bins", "unit", "are", "open", "list", "shown")  # shown: for people, see `names`

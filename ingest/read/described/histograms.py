@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from ingest.core.coverage import labels_of
-from ingest.core.errors import InputError, TailboardError
+from ingest.core.errors import InputError
 from ingest.core.labels import Series
 from ingest.core.units import iso_ns
-from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.described.description import (
     CSV,
@@ -37,9 +36,7 @@ from ingest.read.described.description import (
     UP_TO,
     Chosen,
     HistogramDescription,
-    description_of,
     last_of,
-    presets,
 )
 from ingest.read.described.table import LOOKED_AT, WHITESPACE, fields, usual_width
 from ingest.read.format_names import DESCRIBED_HISTOGRAMS
@@ -528,34 +525,3 @@ def _fits(place: Place, where: Mapping[str, str]) -> bool:
 
 
 READER = polled(DESCRIBED_HISTOGRAMS, read, "holds no histogram as its description says")
-
-
-TRIED = 1 << 18
-
-
-def _as_described(path: Path, name: str, upto: int | None = None) -> tuple[Account, int] | None:
-    """Return the account and the number of histograms of a file, or of its first bytes, read as a preset says; None of none."""
-    context = Context(description=description_of(name), account=Account(path=str(path)), upto=upto)
-    held = Polls(context)
-    try:
-        read(path, context, held)
-        found = sum(len(part) for part in held.intervals())
-    except TailboardError:
-        return None
-    return (context.account, found) if context.account.samples else None
-
-
-def fitting(path: Path) -> tuple[str, int, int] | None:
-    """Return the preset that fits a file best, with the histograms and samples that it reads; None where none reads any.
-
-    Best is the one that takes the most histograms more than it rejects, and of these the one with the most samples.
-    """
-    fits = []
-    for name in presets():
-        if _as_described(path, name, TRIED) and (whole := _as_described(path, name)):
-            account, found = whole
-            fits.append((account.accepted - account.rows_rejected, account.samples, found, name))
-    if not fits:
-        return None
-    _, samples, found, name = max(fits)
-    return name, found, samples

@@ -13,9 +13,12 @@ stands before it is counted from the left, what stands behind it from the right.
 
 from __future__ import annotations
 
+import csv
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -83,6 +86,10 @@ def marked(data: NDArray[np.uint8], width: int, blanks: int | None) -> NDArray[n
 
 
 MOST_TRIES = 4096
+QUOTE = ord('"')
+LONGEST_RECORD = 1 << 16  # of a row with line ends inside of quotes
+RECORD = re.compile(rb'[^"\n]*(?:"[^"]*"[^"\n]*)*\n')
+NOT_WANTED = "lines that the description does not take (where)"
 MISSING = "needs pyarrow, which is not installed: pip install pyarrow"
 TOO_LONG = "a line of more than 1 MiB"
 LOOKED_AT = 200  # lines by which it is decided how many columns a table without a head has
@@ -109,7 +116,7 @@ class Form:
     `not_a_row` is the reason given for a line that has all columns and fits none. Lines that fit `passed` are passed over
     without a word. `texts` are patterns that columns of text must fit. Where `hexadecimal` is not set, 0x numbers are no
     numbers, though Arrow would take them. `marked` says that runs of blanks part the columns, of which that at place `blanks`
-    may hold some.
+    may hold some. Of a line that is no row `unwanted` says by its cells whether it was to be passed over anyway.
     """
 
     names: Sequence[str]
@@ -123,6 +130,7 @@ class Form:
     passed: str = r"^[ \t\r]*\n$"
     marked: bool = False
     blanks: int | None = None
+    unwanted: Callable[[list[str]], bool] | None = None
 
 
 def usual_width(widths: Iterable[int], least: int = 0) -> int:
@@ -173,6 +181,8 @@ class Lines:
         self.form = form
         self.account = account
         self.whole = whole or WholeLines(account, skipped)
+        self._held = np.empty(0, np.uint8)
+        self._row = re.compile(form.tiers[-1][0].encode()) if form.quoted and form.tiers else None
         self._parse = self.pa.csv.ParseOptions(
             delimiter=form.delimiter, quote_char='"' if form.quoted else False, ignore_empty_lines=False
         )
@@ -184,8 +194,16 @@ class Lines:
             column_types=dict(types), include_columns=list(types), null_values=[], strings_can_be_null=False
         )
 
-    def rows(self, data: NDArray[np.uint8], block: memoryview) -> Iterator[tuple[Any, Int]]:
-        """Yield the columns of the rows in the whole lines of a block (a table of one chunk) with their line numbers."""
+    def rows(self, data: NDArray[np.uint8], block: memoryview, *, last: bool = False) -> Iterator[tuple[Any, Int]]:
+        """Yield the columns of the rows in the whole lines of a block (a table of one chunk) with their line numbers.
+
+        A row of which a quoted cell goes on in the next block is kept until then, unless this is the `last`.
+        """
+        starts: Int | None = None
+        if self.form.quoted and (len(self._held) or _holds(block, b'"')):
+            data = np.concatenate([self._held, data]) if len(self._held) else data
+            data, starts = self._unbroken(data, last=last)
+            block = memoryview(data.tobytes()) if starts is not None else block
         if not len(data):
             return
         count = int(np.count_nonzero(data == NEWLINE))
@@ -195,13 +213,51 @@ class Lines:
         odd = _holds(block, b"\0") or (not self.form.hexadecimal and _holds(block, b"x"))
         table = None if odd else self.table(self.pa.py_buffer(data))
         # A carriage return inside a line would make two rows of it.
+        numbers = self.whole.line + (np.arange(count) if starts is None else starts[:-1])
         if table is not None and len(table) == count and self._fits(table, data):
             if returns:
                 self.account.note(CRLF)
-            yield table, np.arange(self.whole.line, self.whole.line + count)
+            yield table, numbers
         else:
-            yield from self._sifted(data, count)
-        self.whole.line += count
+            yield from self._sifted(data, numbers)
+        self.whole.line += count if starts is None else int(starts[-1])
+
+    def _unbroken(self, data: NDArray[np.uint8], *, last: bool) -> tuple[NDArray[np.uint8], Int | None]:
+        """Return lines in which a blank stands for each line end inside of quotes, and the place of each line, and of the end.
+
+        None where there are no such line ends. What may go on in the next block is held. A quote that is never closed, or only
+        by a line that is a row by itself, is damage of its own line.
+        """
+        self._held = data[:0]
+        quotes, ends = np.flatnonzero(data == QUOTE), np.flatnonzero(data == NEWLINE)
+        odd = np.flatnonzero(np.diff(np.searchsorted(quotes, ends), prepend=0) % 2)
+        if not len(odd):
+            return data, None
+        inside: list[int] = []
+        text, after = data.tobytes(), 0
+        for line in odd.tolist():
+            begin = int(ends[line - 1]) + 1 if line else 0
+            if begin < after:
+                continue
+            match = RECORD.match(text, begin, begin + LONGEST_RECORD)
+            if match is None:
+                if not last and len(text) - begin < LONGEST_RECORD and text.find(b'"', int(ends[line])) < 0:
+                    self._held, data, ends = data[begin:], data[:begin], ends[:line]
+                    break
+            elif self._is_one(match[0]):
+                after = match.end()
+                inside += range(line, int(np.searchsorted(ends, after - 1)))
+        data = data.copy()
+        data[ends[inside]] = BLANK
+        return data, np.append(np.delete(np.arange(len(ends)), np.array(inside, np.int64) + 1), len(ends))
+
+    def _is_one(self, record: bytes) -> bool:
+        """Return whether lines are one row, of which a quoted cell holds line ends: none behind the first is a row by itself."""
+        lines = record.splitlines(keepends=True)
+        joined = b" ".join(line.rstrip(b"\r\n") for line in lines) + b"\n"
+        if self._row is None or len(lines) == 1 or any(self._row.match(line.replace(b"\r\n", b"\n")) for line in lines[1:]):
+            return False
+        return self._row.match(joined) is not None
 
     def _fits(self, table: Any, data: NDArray[np.uint8]) -> bool:
         """Return whether columns of text fit their patterns, and 0x numbers are in them alone: Arrow would take others, too."""
@@ -221,12 +277,12 @@ class Lines:
         except (self.pa.ArrowInvalid, self.pa.ArrowKeyError):
             return None
 
-    def _sifted(self, data: NDArray[np.uint8], count: int) -> Iterator[tuple[Any, Int]]:
+    def _sifted(self, data: NDArray[np.uint8], numbers: Int) -> Iterator[tuple[Any, Int]]:
         """Yield the rows of a block with a fault in it: the lines that fit the pattern.
 
         A line that is rejected is so before the rows are yielded that it stands among.
         """
-        compute = self.pa.compute
+        compute, count = self.pa.compute, len(numbers)
         lines = binary_lines(self.pa, data, count)
         crlf = compute.ends_with(lines, b"\r\n")
         if compute.any(crlf).as_py():
@@ -241,9 +297,9 @@ class Lines:
                 pieces.append((table, good))
         faults, upto = self._faults(lines, bad) if bad.any() else [], 0
         for table, good in sorted(pieces, key=lambda piece: int(piece[1][-1])):
-            self._reject(faults, upto, upto := int(good[-1]))
-            yield table, self.whole.line + good
-        self._reject(faults, upto, count)
+            self._reject(faults, numbers, upto, upto := int(good[-1]))
+            yield table, numbers[good]
+        self._reject(faults, numbers, upto, count)
 
     def _halved(self, lines: Any, fitting: Int, convert: Any) -> Iterator[tuple[Any, Int]]:
         """Yield the rows of lines that fit a pattern, halved until what Arrow refuses (the 30th of February) stands alone."""
@@ -261,6 +317,13 @@ class Lines:
         """Return the places of the bad lines by reason."""
         compute, form = self.pa.compute, self.form
         left = bad & ~flags(compute.match_substring_regex(lines, form.passed))
+        if form.unwanted is not None:
+            cells_of = partial(csv.reader, delimiter=form.delimiter, quoting=csv.QUOTE_MINIMAL if form.quoted else csv.QUOTE_NONE)
+            for place in np.flatnonzero(left).tolist():
+                line = lines[place].as_py().decode("utf-8", "replace").replace("\0", "\ufffd").replace("\r", " ")
+                if form.unwanted([cell.strip() for cell in next(cells_of([line]), [])]):
+                    left[place] = False
+                    self.account.skip(NOT_WANTED, 1)
         if not left.any():
             return []
         counted = compute.count_substring(lines, form.delimiter.encode())
@@ -277,10 +340,10 @@ class Lines:
             left &= ~faulty
         return found
 
-    def _reject(self, faults: Sequence[tuple[str, Int]], begin: int, end: int) -> None:
+    def _reject(self, faults: Sequence[tuple[str, Int]], numbers: Int, begin: int, end: int) -> None:
         """Count the bad lines of some places by reason."""
         for reason, at in faults:
-            reject(self.account, reason, self.whole.line + at[(at >= begin) & (at < end)])
+            reject(self.account, reason, numbers[at[(at >= begin) & (at < end)]])
 
 
 class IntegerLines:
@@ -369,6 +432,7 @@ def tables(path: Path, lines: Lines, upto: int | None = None) -> Iterator[tuple[
     """Yield the columns of all rows of a file, or of its first `upto` bytes; damage at its end is noted, the rest kept."""
     for block in whole_blocks(path, lines.account, upto):
         yield from lines.rows(lines.whole.of(block), block)
+    yield from lines.rows(np.empty(0, np.uint8), memoryview(b""), last=True)
 
 
 # Numbers in text -> integer nanoseconds: decimals exactly, never by way of a float where that can be avoided.
@@ -422,3 +486,34 @@ def _of_decimals(pa: ModuleType, values: Any, unit_ns: int) -> tuple[Int, Bool]:
     low, high = words[:, 0], words[:, 1]
     sure = (high == low >> 63) & (low < MOST_NS) & (low > -MOST_NS)
     return np.where(sure, low, 0), sure
+
+
+# Durations as Go and others write them: 1.5ms, 850µs, 1m2.25s, 0s.
+
+
+DURATION = r"(?:(?P<h>\d{1,4})h)?(?:(?P<m>\d{1,6})m)?(?:(?P<n>\d{1,12}(?:\.\d{0,12})?)(?P<u>ns|us|µs|μs|ms|s))?"
+DURATION_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}
+
+
+def durations(column: Any) -> tuple[Int, Bool]:
+    """Return a column of texts such as 1.5ms in ns, rounded to the nearest, and which of them are durations."""
+    pa = arrow()
+    texts = combined(column)
+    if pa.types.is_dictionary(texts.type):
+        ns, sure = durations(texts.dictionary)
+        codes = lying(texts.indices.fill_null(0), np.int32)
+        return (ns[codes], sure[codes] & flags(texts.is_valid())) if len(ns) else (np.zeros(len(codes), np.int64), codes < 0)
+    texts = texts.cast(pa.string()).fill_null("")
+    parts = pa.compute.extract_regex(texts, f"^{DURATION}$")
+    sure = flags(parts.is_valid()) & (lying(pa.compute.binary_length(texts), np.int32) > 0)
+    number = {key: pa.compute.struct_field(parts, [key]).fill_null("") for key in "hmnu"}
+    ns = np.zeros(len(texts), np.int64)
+    for key, unit in (("h", 3600 * 10**9), ("m", 60 * 10**9), ("n", 0)):
+        there = pa.compute.not_equal(number[key], "")
+        values = lying(pa.compute.if_else(there, number[key], "0").cast(pa.float64()), np.float64)
+        scale: Any = unit
+        if not unit:
+            places = pa.compute.index_in(number["u"], value_set=pa.array(list(DURATION_NS))).fill_null(len(DURATION_NS))
+            scale = np.array([*DURATION_NS.values(), 1])[lying(places, np.int32)]
+        ns += np.rint(values * scale).astype(np.int64)
+    return ns, sure

@@ -13,6 +13,7 @@ Start and length of an interval from what stands in its line, also of tools that
     Tag=read-st,1.001,1.001,4.2,HISTF...               Cql-stress: the stamp is when the interval ended
     Tag=raw,1.000248,2.000412,4.2,HISTF...             cql-stress-scylla-bench: in place of the length stands the end
     Tag=raw,1.000000,2.000000,4.2,HISTF...             scylla-bench before 0.3.2: the end, in whole seconds
+    Tag=read,1795330000000.0,1795330001000.0,4.2,HISTF...   hdrhistogram-go 1.0 and 1.1: start and end in ms since 1970
     3898.058,3899.059,637.0,HISTF...                   the C library's hdr_log_write: the end; see `origin_of`
 
 Each rule looks at one line alone: it holds for a log that is read whole, in parts, or while it grows.
@@ -38,6 +39,8 @@ TAG = b"Tag="
 WITH_COMMAS = (6, 7)  # cells of a line whose numbers have a decimal comma; C prints its maximum as a whole number and `.0`
 DATED_NS = 946_684_800 * SECOND  # 2000: no log is older, and no machine has been up for as long
 DATE = re.compile(rb"#\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)\]")
+IN_MS = re.compile(rb"\d{12,13}(?:\.\d*)?")
+NEGATIVE = "the interval's length is negative"
 NO_NUMBER = "the time stamp is no number"
 OUT_OF_RANGE = "the time stamp is out of range"
 
@@ -167,6 +170,7 @@ ROUNDED_SHARE = 10
 ADRIFT = "its stamps count from a moment that it does not say: its first interval is taken to begin at the time in its head"
 ENDED = "this tool writes the end of an interval in place of its length: taken as its end"
 SAID = {
+    USUAL: "its stamps are in ms, with the end of an interval in place of its length (hdrhistogram-go 1.0 and 1.1): taken so",
     BY_END: "this tool stamps intervals at their ends: their start is one length earlier",
     WITH_END: ENDED,
     SCYLLA: ENDED,
@@ -184,12 +188,23 @@ def interval_of(line: bytes, stamps: str) -> tuple[bytes, int, int, bytes, bool]
     StampError if it is no interval.
     """
     tag, start_text, length_text, payload = split_line(line)
+    if IN_MS.fullmatch(start_text):
+        begin, end = (seconds_ns(_shifted(text)) for text in (start_text, length_text))
+        if end < begin:
+            raise StampError(NEGATIVE)
+        return tag, begin, end - begin, payload, True
     as_printed = start, length = seconds_ns(start_text), _length_ns(length_text)
     if stamps:
         start, length = _put_right(start, length, stamps)
     if length < 0:
-        raise StampError("the interval's length is negative")
+        raise StampError(NEGATIVE)
     return tag, start, length, payload, bool(stamps) and (start, length) != as_printed
+
+
+def _shifted(text: bytes) -> bytes:
+    """Return ms as decimal seconds."""
+    whole, _, part = text.partition(b".")
+    return whole[:-3] + b"." + whole[-3:] + part[: NS_DIGITS - 3]
 
 
 _length_ns = lru_cache(maxsize=64)(seconds_ns)  # nearly all intervals of a log are as long

@@ -25,12 +25,18 @@ from typing import Any
 
 import numpy as np
 
+from ingest.core.errors import InputError
+from ingest.core.events import Events
 from ingest.core.intervals import Int
-from ingest.core.labels import CLIENT, LABELS, LAYER, LAYERS, Series, in_layer
+from ingest.core.labels import CLIENT, LABELS, LAYER, LAYERS, Series, failed_kind, in_layer
 from ingest.core.layout import LEAST_SCALE, MOST_SCALE, Exponential, Layout
 from ingest.core.units import UNITS_NS
-from ingest.read.context import Context
-from ingest.read.format_names import OTLP
+from ingest.read.account import Account
+from ingest.read.context import NOT_REAL, OWN_STAMPS, YEAR_NS, Context, TimeZero
+from ingest.read.described.table import sound_rows
+from ingest.read.format_names import OTLP, SPANS
+from ingest.read.formats import AGAIN, Reader
+from ingest.read.operations import DAY_NS, MOST_SERIES, TOO_MANY_LABELS, events_layout
 from ingest.read.polls import (
     BELOW_ZERO,
     Lost,
@@ -45,6 +51,8 @@ from ingest.read.polls import (
     sparse,
     whole,
 )
+from ingest.read.sources import Around, Source
+from ingest.read.text import TABLE_ENDINGS, name_without
 
 # The OpenTelemetry metrics that `export --format otlp` writes: their words, and what they are when they are read again.
 
@@ -309,4 +317,75 @@ def _explicit(point: Mapping[str, Any], unit_ns: int, _: Mapping[str, str] | Non
     return *between_edges(ends, counts, is_open=True), counts
 
 
+# Spans, as operations: a line holds those of some resources, each with its start and end.
+#
+#     {"resourceSpans": [{"resource": {"attributes": [...]}, "scopeSpans": [{"spans": [{"name": "GET /cart", "kind": 2,
+#       "startTimeUnixNano": "1795329757042528000", "endTimeUnixNano": "1795329757045519000", "status": {"code": 2}}]}]}]}
+#
+# The op is the name, the tag the kind (server, client ...): a call is a span of either side, and spans hold one another.
+
+
+SPAN_KINDS = ("unspecified", "internal", "server", "client", "producer", "consumer")
+BAD_SPAN = "a span without a name, a start or an end that can be read"
+AT_ONCE = 1 << 14
+
+
+def spans(path: Path, context: Context) -> Iterator[Events]:
+    """Yield the spans of a file, of kind service; those whose status is an error failed. Rejected ones are counted."""
+    table: dict[Series, int] = {}
+    rows: list[tuple[int, int, int, int]] = []
+    for line, entry in objects_of(path, context):
+        try:
+            for resource in _objects(entry, "resourceSpans"):
+                words = _attributes(_object(resource, "resource").get("attributes"))
+                base = series_of(context.series, "", words).replaced(tag="")
+                for scope in _objects(resource, "scopeSpans"):
+                    rows += (_span(span, line, base, table) for span in _objects(scope, "spans"))
+        except WrongError as error:
+            context.account.reject(str(error), [line])
+        if len(rows) >= AT_ONCE:
+            yield _events(rows, table, context)
+            rows = []
+    if rows:
+        yield _events(rows, table, context)
+
+
+def _span(span: Mapping[str, Any], line: int, base: Series, table: dict[Series, int]) -> tuple[int, int, int, int]:
+    """Return line, place in the table, start and end of a span; the end lies before the start where it cannot be read."""
+    try:
+        start, end = (count(span.get(name)) for name in ("startTimeUnixNano", "endTimeUnixNano"))
+        kind, status = span.get("kind") or 0, _object(span, "status").get("code")
+        word = SPAN_KINDS[int(kind)] if str(kind).isdecimal() else str(kind).removeprefix("SPAN_KIND_").lower()
+        failed = status in (2, "2", "STATUS_CODE_ERROR")
+        series = base.replaced(op=str(span["name"]), tag=word, kind=failed_kind("service") if failed else "service")
+    except (WrongError, KeyError, IndexError):
+        return line, 0, 1, 0
+    return line, table.setdefault(series, len(table)), start, end
+
+
+def _events(rows: Sequence[tuple[int, int, int, int]], table: Mapping[Series, int], context: Context) -> Events:
+    """Return the spans that are sound; the others are rejected."""
+    lines, codes, start, end = np.array(rows, np.int64).T
+    faults = [
+        (BAD_SPAN, (end < start) & (end == 0)),
+        ("it ended before it began", end < start),
+        ("a latency of more than a day: damage, or another unit than was given", end - start > DAY_NS),
+        (NOT_REAL, start < YEAR_NS),
+        (TOO_MANY_LABELS, codes >= MOST_SERIES),
+    ]
+    good = sound_rows(context.account, lines, faults)
+    return Events(tuple(table), codes, end + context.offset_ns, end - start).take(good)
+
+
+def locate_spans(path: Path, around: Around) -> Source:
+    """Return the source of a file of spans; InputError where none can be read."""
+    context = around.context(path, process=name_without(path, TABLE_ENDINGS))
+    quiet = replace(context, account=Account(path=str(path)), offset_ns=0)
+    first = next((int(chunk.end_ns[0]) for chunk in spans(path, quiet) if len(chunk)), None)
+    if first is None:
+        raise InputError("holds no span that can be read", path)
+    return Source(path, SPANS, replace(context, zero=TimeZero(first, OWN_STAMPS)), layout=str(events_layout(context.digits)))
+
+
+OF_SPANS = Reader(locate_spans, events=spans, grows=AGAIN)
 READER = polled(OTLP, read, NOTHING, names_series=True)

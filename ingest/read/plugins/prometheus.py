@@ -2,12 +2,14 @@
 
     op_latency_seconds_bucket{host="h1",op="read",le="0.001"} 38 [stamp]
     {__name__="op_latency_seconds_bucket", op="read", le="0.001"} 38 1795329818508
+    op_latency_seconds_bucket{op="read",vmrange="8.799e-03...1.000e-02"} 50      (VictoriaMetrics: of this range alone)
     {__name__="op_latency_seconds"} {count:10, sum:2.5, (0.0005,0.0007]:4, (0.0014,0.002]:6} 1795329818508
     {"status":"success","data":{"resultType":"matrix","result":[{"metric":{..., "le":"0.001"},"values":[[1795329818.508,"38"]]}]}}
 
 Counts are of all samples up to `le`, since the start of the process. A stamp in an exposition is in ms (in OpenMetrics, which
 ends with `# EOF`, in s); without one the scrape is as old as the file, and began at `_created` or `process_start_time_seconds`.
-Native buckets are [rule, left, right, count] of base 2^(2^-schema), whose edges tell the schema.
+Native buckets are [rule, left, right, count] of base 2^(2^-schema), whose edges tell the schema, or between custom bounds: the
+first of them then begins at -Inf, and empty ones are left out.
 
 Source: prometheus/docs exposition formats and HTTP API, prometheus/prometheus model/histogram; checked against recorded answers.
 """
@@ -59,8 +61,11 @@ LABEL = re.compile(r'([A-Za-z_][\w.]*|"(?:[^"\\]|\\.)*")\s*=\s*"((?:[^"\\]|\\.)*
 RANGE = re.compile(r"([\[(])([-+.\w]+),([-+.\w]+)([\])]):([-+.\w]+)")
 RULES = {"(]": 0, "[)": 1, "()": 2, "[]": 3}
 ESCAPES = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
+LE, RANGED, TO = "le", "vmrange", "..."
 BUCKET, COUNT, CREATED, PROCESS_START = "_bucket", "_count", "_created", "process_start_time_seconds"
 ENDINGS = {"seconds": "s", "milliseconds": "ms", "ms": "ms", "microseconds": "us", "us": "us", "nanoseconds": "ns", "ns": "ns"}
+ABOVE_ALL = 1 << 61  # ns: what ends there or later has no end
+INFINITE = ("+inf", "inf", "-inf")
 FRACTIONS = "counts that are no whole numbers, as of rate(): ask for the buckets themselves, as in NAME_bucket[1h]"
 NO_START = "a scrape without time stamps, and nothing says when its process began: dump the series with promtool, or query them"
 ANSWERS = re.compile(rb'\[*\s*(\{(?!__name__)[^}]*"|\{?\s*$)')  # not `{__name__=` of a dump
@@ -83,8 +88,8 @@ def looks_like_prometheus(_: Path, start: bytes) -> bool:
     """Return whether a file begins like one of the three forms, with buckets in it."""
     text = start.decode("utf-8", "replace")
     if text.lstrip().startswith(("{", "[")) and '"resultType"' in text:
-        return '"le"' in text or '"histograms"' in text
-    return bool(re.search(r'(?m)^\s*(\w+_bucket\{[^\n]*le="|\{__name__="[^"\n]+")', text))
+        return any(word in text for word in ('"le"', '"vmrange"', '"histograms"'))
+    return bool(re.search(r'(?m)^\s*(\w+_bucket\{[^\n]*(le|vmrange)="|\{__name__="[^"\n]+")', text))
 
 
 def read(path: Path, context: Context, held: Polls) -> None:
@@ -118,13 +123,13 @@ def take(
             elif value.startswith("{") and stamp:
                 times = None, end_ns(stamp, UNITS_NS["ms"])
                 _add(line, name, dict(_owner(labels)), times, partial(_native, _of_text(value)), context, held)
-            elif (name.endswith(BUCKET) and "le" in labels) or name.endswith(COUNT):
+            elif (name.endswith(BUCKET) and _edge(labels)) or name.endswith(COUNT):
                 unit = "s" if open_metrics and labels.get("\0plain") else "ms"
                 end = end_ns(stamp, UNITS_NS[unit]) if stamp else -1
                 if name.endswith(COUNT):
                     of_all[_owner(labels, name.removesuffix(COUNT) + BUCKET), end] = value
                 else:
-                    _put(scrapes, (_owner(labels, name), end), line, labels["le"], value)
+                    _put(scrapes, (_owner(labels, name), end), line, _edge(labels), value)
         except WrongError as error:
             context.account.reject(str(error), [line])
     for (owner, end), scrape in scrapes.items():
@@ -137,8 +142,13 @@ def take(
         _add(scrape.line, name, own, (start, asked_ns if end == -1 else end), told, context, held)
 
 
+def _edge(labels: Mapping[str, str]) -> str:
+    """Return what tells a bucket from others of its series: its upper edge, or its range."""
+    return labels.get(LE) or labels.get(RANGED, "")
+
+
 def _owner(labels: Mapping[str, str], name: str = "") -> tuple[tuple[str, str], ...]:
-    kept = {key: value for key, value in labels.items() if key not in ("le", "__name__", "\0plain")}
+    kept = {key: value for key, value in labels.items() if key not in (LE, RANGED, "__name__", "\0plain")}
     return tuple(sorted({**kept, "__name__": name}.items() if name else kept.items()))
 
 
@@ -200,6 +210,12 @@ def _classic(told: Mapping[str, str], of_all: str | None, unit_ns: int, *, lacks
     """
     if lacks_start:
         raise WrongError(NO_START)
+    if any(TO in edge for edge in told):
+        halves = ((edge.partition(TO), number) for edge, number in told.items() if TO in edge)
+        ranges = [(_bound(left), _bound(right), _count(number)) for (left, _, right), number in halves]
+        if len(ranges) < len(told) or (of_all is not None and _count(of_all) != sum(number for *_, number in ranges)):
+            raise WrongError(NO_SUM)
+        return _ranges(ranges, unit_ns)
     top = [edge for edge in told if edge.lower() in ("+inf", "inf")]
     if not top:
         raise WrongError("buckets without le=+Inf: not all of a histogram")
@@ -213,6 +229,26 @@ def _classic(told: Mapping[str, str], of_all: str | None, unit_ns: int, *, lacks
     ends = [end_ns(edge, unit_ns) for edge, _ in edges]
     layout, places = between_edges(ends, counts, is_open=True)
     return layout, *sparse(places, counts)
+
+
+def _ranges(ranges: Sequence[tuple[Any, Any, int]], unit_ns: int) -> tuple[Layout, Int, Int]:
+    """Return the layout, bins and counts of buckets (lower, upper], of which empty ones are left out."""
+    if any(not right > max(left, 0) for left, right, number in ranges if number):
+        raise WrongError(BELOW_ZERO)
+    found = [(end_ns(left, unit_ns), end_ns(right, unit_ns), number) for left, right, number in ranges]
+    by_end = {end: 0 for left, right, _ in found for end in (left, right) if 0 < end < ABOVE_ALL}
+    for _, right, number in found:
+        if right in by_end:
+            by_end[right] += number
+    above = sum(number for _, right, number in found if right >= ABOVE_ALL)
+    ends = sorted(by_end)
+    counts = [by_end[end] for end in ends] + ([above] if above else [])
+    layout, places = between_edges(ends, counts, is_open=bool(above))
+    return layout, *sparse(places, counts)
+
+
+def _bound(text: str) -> Decimal:
+    return Decimal(text if text.lower() in INFINITE else _number(text))
 
 
 def _number(text: str) -> str:
@@ -256,9 +292,9 @@ def _series(
         labels = {key: word(value) for key, value in entry["metric"].items()}
         name = labels.get("__name__", "")
         owner = _owner(labels, name) if name else _owner(labels)
-        if "le" in labels:
+        if edge := _edge(labels):
             for stamp, value in _pairs(entry, "values", "value"):
-                _put(scrapes, (owner, end_ns(stamp, UNITS_NS["s"])), line, labels["le"], str(value))
+                _put(scrapes, (owner, end_ns(stamp, UNITS_NS["s"])), line, edge, str(value))
         elif name.endswith(COUNT):
             buckets = _owner(labels, name.removesuffix(COUNT) + BUCKET)
             for stamp, value in _pairs(entry, "values", "value"):
@@ -294,11 +330,11 @@ def _native(histogram: Any, unit_ns: int) -> tuple[Layout, Int, Int]:
         raise WrongError(NO_SUM)
     if any(right <= 0 for _, _, right, number in edges if number):
         raise WrongError(BELOW_ZERO)
+    if any(math.isinf(edge) for _, left, right, _ in edges for edge in (left, right)):
+        return _ranges([(left, right, number) for _, left, right, number in edges], unit_ns)
     scales = {_scale(left, right) for rule, left, right, _ in edges if rule == LEFT_OPEN and left > 0}
     if len(scales) > 1 or None in scales:
-        counts = [number for *_, number in edges]
-        layout, places = between_edges([end_ns(right, unit_ns) for _, _, right, _ in edges], counts, is_open=False)
-        return layout, *sparse(places, counts)
+        return _ranges([(left, right, number) for _, left, right, number in edges], unit_ns)
     scale = next(iter(scales), None)
     exponential = Exponential(MOST_SCALE if scale is None else scale, unit_ns)
     numbers = [round(math.log2(right) * 2.0**exponential.scale) - 1 for _, left, right, _ in edges if left > 0]
@@ -313,7 +349,7 @@ def _float(value: Any) -> float:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         raise WrongError(f"{str(value)[:40]!r} is no edge") from None
-    if math.isnan(number) or math.isinf(number):
+    if math.isnan(number):
         raise WrongError("a bucket without an end")
     return number
 
