@@ -49,9 +49,7 @@ def curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
     """Return the distributions of both runs on one pair of axes."""
     kinds = {"type": "joinaggregate", "ops": ["distinct"], "fields": ["kind"], "as": ["kinds"]}
     data = [
-        answer(
-            prefix, requests.body(fields, {"n": requests.samples(), "latency": requests.latency_rows(requests.NARROW_ROWS)}, RUNS)
-        ),
+        answer(prefix, requests.body(fields, requests.curve(), RUNS)),
         *tables.chosen_runs(),
         *tables.curve([kinds, formula("part", "datum.of"), formula("label", "datum.kinds > 1 ? datum.name : datum.run")]),
     ]

@@ -88,9 +88,8 @@ def gap(prefix: str, fields: Mapping[str, Any]) -> Spec:
 
 def kind_curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
     """Return the distribution of each kind over 1 / (1 - q)."""
-    asked = {"n": requests.samples(), "latency": requests.latency_rows(requests.NARROW_ROWS)}
     data = [
-        answer(prefix, requests.body(fields, asked, kinds=len(KINDS), only=KINDS)),
+        answer(prefix, requests.body(fields, requests.curve(), kinds=len(KINDS), only=KINDS)),
         *tables.chosen_runs(),
         *tables.curve([formula("part", "datum.of"), formula("label", "datum.kind")]),
     ]
