@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingest.core.errors import UsageError
+from ingest.core.labels import LAG
 from ingest.core.schema import indices
 from tools.kibana.config import LEVELS, Panel
 from tools.kibana.data_views import view_fields
@@ -36,7 +37,7 @@ from tools.kibana.lens_fields import FUNCTIONS, checked_bucket, checked_value
 from tools.kibana.requests import FAILED_BELOW
 
 SCOPES = ("cluster", "host")
-PICKS = ("preferred", "each")
+PICKS = ("preferred", "each", LAG)  # the last: that kind alone
 ORDERS = ("value", "name", "latest", "began")
 PAGES = (10, 20, 30, 50, 100)
 AUTO = "auto"
@@ -108,6 +109,8 @@ def reading(panel: Panel, values: Sequence[Value]) -> Reading:
         raise _wrong(panel, f"there are no kinds in {view}")
     if kind is not None:
         _one_of(kind, PICKS, panel, "kind")
+    if kind == LAG:
+        where, kind = {**where, "kind": LAG}, None
     if view in (ROLLUPS, INTERVALS) and "unfiltered" in words:
         raise _wrong(panel, f"{view} have all that can be chosen: they are always filtered")
     picked = kind or ("preferred" if view in (ROLLUPS, INTERVALS) else None)

@@ -136,6 +136,7 @@ def percentile_rows(name: str, source: str, values: str, chosen: str, kept: Sequ
         formula("carried", CARRIES),
         formula("beyond", BEYOND),
         snapped("v", "datum.h"),
+        formula("v", "datum.top_ns > 0 ? min(datum.v, datum.top_ns) : datum.v"),
         only(*POINT, "carried", "top_ns", *LAYOUT_COLUMNS, *kept),
     )
 

@@ -218,12 +218,10 @@ PATH = "/api/saved_objects/_import"
 FILE_NAME = "tailboard.ndjson"
 PREFIX = re.compile(r'(?<=["\[,])tailboard(?=[-\] ])')  # of ids, indices and titles; not the command in a description
 DELETE = "/api/saved_objects/_bulk_delete"
-GONE = tuple(  # ids that earlier versions imported, after the prefix
-    ("lens", name)
-    for name in (
-        *(f"cluster-latency-{panel}" for panel in ("coverage", "episodes", "findings", "marks", "p50", "worst-windows")),
-        "compare-runs-marks",
-    )
+GONE = (  # type and id, after the prefix, of what earlier versions imported
+    *(("lens", f"cluster-latency-{panel}") for panel in ("coverage", "episodes", "findings", "marks", "p50", "worst-windows")),
+    ("lens", "compare-runs-marks"),
+    ("visualization", "compare-runs-all-runs"),
 )
 ALL_OR_NOTHING = ("conflict", "ambiguous_conflict", "missing_references")
 

@@ -127,13 +127,12 @@ def test_panels_of_earlier_versions_are_deleted_and_no_others(kibana: KibanaDoub
     """Of the same prefix; ids of what is imported are kept."""
     connection = connected(kibana.url)
     ours = shipped("tailboard")
-    like = next(one for one in ours if one.type == "lens")
-    old = [one["id"] for one in gone("tailboard")]
-    names = [*old, "mine", "other-cluster-latency-p50"]
-    former = [saved_object(like.text.replace(f'"{like.id}"', f'"{name}"')) for name in names]
-    import_objects(connection, [*ours, *former])
-    assert delete_gone(connection, "tailboard") == [f"lens {name} of an earlier version is deleted" for name in old]
+    old = [(one["type"], one["id"]) for one in gone("tailboard")]
     kept = {("lens", "mine"), ("lens", "other-cluster-latency-p50")}
+    like = {kind: next(one for one in ours if one.type == kind) for kind in ("lens", "visualization")}
+    former = [saved_object(like[kind].text.replace(f'"{like[kind].id}"', f'"{name}"')) for kind, name in [*old, *kept]]
+    import_objects(connection, [*ours, *former])
+    assert delete_gone(connection, "tailboard") == [f"{kind} {name} of an earlier version is deleted" for kind, name in old]
     assert set(kibana.objects()) == {(one.type, one.id) for one in ours} | kept
     assert delete_gone(connection, "tailboard") == []
     connection.close()

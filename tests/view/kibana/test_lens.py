@@ -370,7 +370,7 @@ WRONG = {
     "`scope` is of the panel or of each value, not of both": ("metric", {**TILE, "scope": "host"}),
     "`scope` is cluster, host, not thread": ("lines", {**LINES, "scope": "thread"}),
     "a tile shows one kind": ("metric", {**TILE, "kind": "each"}),
-    "`kind` is preferred, each, not all": ("metric", {**TILE, "kind": "all"}),
+    "`kind` is preferred, each, lag, not all": ("metric", {**TILE, "kind": "all"}),
     "there are no kinds in marks": ("table", {**TABLE, "kind": "each"}),
     "rollups have all that can be chosen: they are always filtered": ("metric", {**TILE, "unfiltered": "so"}),
     "a value is one of max, min, sum, unique, rate: {'percentile': 'latency.p99'}": (
