@@ -50,6 +50,10 @@ FAILED = (
     " + data('answer')[0]._shards.failed + ' of ' + data('answer')[0]._shards.total + ' shards failed; ' : '')"
     " + (data('answer')[0] && data('answer')[0].timed_out ? 'INCOMPLETE: the server ran out of time; ' : '')"
 )
+PARTS = {
+    "axis": ("axis", "domain", "grid", "labels", "ticks", "title"),
+    "legend": ("legend", "gradient", "labels", "symbols", "title"),
+}
 LACKING = {"type": "filter", "expr": "datum.lacking"}
 APPROXIMATE = {"type": "filter", "expr": "datum.approximate"}
 TRY = "try another time range, run or filter"
@@ -130,9 +134,14 @@ def _clipped(mark: Mapping[str, Any]) -> dict[str, Any]:
 def _of_data(guide: Mapping[str, Any], kind: str) -> dict[str, Any]:
     """Return an axis or a legend that is not seen where there is no data: it would tell a time of 1970."""
     encode = guide.get("encode", {})
-    update = encode.get(kind, {}).get("update", {})
-    seen = f"length(data('chosen')) ? {update.get('opacity', {'signal': '1'})['signal']} : 0"
-    return {**guide, "encode": {**encode, kind: {"update": {**update, "opacity": {"signal": seen}}}}}
+    own = encode.get(kind, {}).get("update", {}).get("opacity", {"signal": "1"})
+    hidden = {}
+    for part in PARTS[kind]:  # what a group holds is seen whatever its own opacity is
+        update = encode.get(part, {}).get("update", {})
+        seen = f"length(data('chosen')) ? {update.get('opacity', own)['signal']} : 0"
+        faded = {name: {"signal": seen} for name in ("opacity", *(("fillOpacity",) if part == "labels" else ()))}
+        hidden[part] = {**encode.get(part, {}), "update": {**update, **faded}}  # Vega itself sets opacity of labels apart
+    return {**guide, "encode": {**encode, **hidden}}
 
 
 def _never_empty(legend: Mapping[str, Any]) -> dict[str, Any]:

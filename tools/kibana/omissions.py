@@ -9,7 +9,7 @@ from ingest.view.page.panels.omission import KINDS
 from tools.kibana import requests, tables
 from tools.kibana.bins import formula, snapped
 from tools.kibana.filling import TRY, Spec, filled, named, percentile, promised, threshold
-from tools.kibana.pictures import NEAREST, TOPMOST, answer
+from tools.kibana.pictures import NEAREST, TOPMOST, answer, curves
 from tools.kibana.tables import entry, keep
 
 KIND_WINDOWS, GAP_WINDOWS = 17, 35
@@ -99,4 +99,4 @@ def kind_curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
         *tables.chosen_runs(),
         *tables.curve([formula("part", "datum.of"), formula("label", "datum.kind")]),
     ]
-    return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", width=False, nothing=NONE)
+    return curves(data, NONE)

@@ -173,4 +173,10 @@ def distribution(prefix: str, fields: Fields, only: Sequence[str] = (), nothing:
         *tables.chosen_runs(),
         *tables.curve(operations),
     ]
-    return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", width=False, nothing=nothing)
+    return curves(data, nothing)
+
+
+def curves(data: Sequence[Entry], nothing: str = NOTHING) -> Spec:
+    """Return distributions, the legend above: beside the plot it would move where the plot is made to fit, out of the panel."""
+    note = "'counts added up in rows of 1/64 octave'"
+    return filled("distribution", data, [*threshold(), {"name": "main", "update": "width"}], note, width=False, nothing=nothing)
