@@ -143,32 +143,36 @@ def _target(options: Options) -> tuple[str, str, tuple[AnyObjective, ...] | None
 
 def _set_up_kibana(url: str, space: str, objectives: tuple[AnyObjective, ...] | None, *, prefix: str, dry_run: bool) -> None:
     """Import all saved objects and install the rules; StoreError names each object that Kibana refuses."""
-    from ingest.view.kibana.importing import Connection, import_objects, shipped
+    from ingest.view.kibana.importing import Connection, delete_gone, import_objects, shipped
 
     objects = shipped(prefix)
     connection = Connection(url, space, tell=say)
     connection.open()
     try:
         if dry_run:
-            _show_import(connection, objects)
+            _show_import(connection, objects, prefix)
         else:
             _show_imported(connection, import_objects(connection, objects))
+            for text in delete_gone(connection, prefix):
+                say(text)
         if objectives is not None:
             _set_up_rules(connection, prefix, objectives, dry_run=dry_run)
     finally:
         connection.close()
 
 
-def _show_import(connection: Kibana, objects: Sequence[SavedObject]) -> None:
+def _show_import(connection: Kibana, objects: Sequence[SavedObject], prefix: str) -> None:
     from urllib.parse import urlencode
 
-    from ingest.view.kibana.importing import FILE_NAME, PATH, import_body, import_words
+    from ingest.view.kibana.importing import DELETE, FILE_NAME, PATH, gone, import_body, import_words
 
     for saved in objects:
         say(f"{saved.type} {saved.id} ({saved.title}) would be imported")
     query = urlencode({name: str(value).lower() for name, value in import_words(connection.space).items()})
     size = len(import_body(objects)[0])
     say(f"POST {connection.place}{PATH}?{query} would send {counted(len(objects), 'object')} as {FILE_NAME}, {size:,} bytes")
+    earlier = ", ".join(one["id"] for one in gone(prefix))
+    say(f"POST {connection.place}{DELETE} would delete what earlier versions left there: {earlier}")
 
 
 def _show_imported(connection: Kibana, account: Account) -> None:

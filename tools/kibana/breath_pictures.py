@@ -13,7 +13,7 @@ from ingest.core.breaths import BREATH, CYCLES, PACKETS
 from ingest.query.breaths import CERTAIN, LEAST_FITTED
 from tools.kibana import requests
 from tools.kibana.bins import Transform, formula
-from tools.kibana.filling import Signal, Spec, choice, filled, shades
+from tools.kibana.filling import TRY, Signal, Spec, choice, filled, shades
 from tools.kibana.tables import Entry, entry, flatten, keep, only
 
 Json = dict[str, Any]
@@ -23,6 +23,7 @@ POINTS, LONGEST = 100, 20
 STEPS = 40
 SUMMED = ("known", "idle", "packets", "cycles", "packets_squared", "packets_cycles", "cycles_squared")
 LINE = ("facet", "place", "label", "x", "v")
+NONE = f"no breaths here (timelines of Snabb have them): {TRY}"
 
 
 def density(prefix: str, _: Mapping[str, Any]) -> Spec:
@@ -48,7 +49,7 @@ def density(prefix: str, _: Mapping[str, Any]) -> Spec:
         ),
         *lines("cells", "x2", "datum.base / datum.x + datum.slope"),
     ]
-    return filled("breath-density", data, [*shades(), *shape()], _note("exact counts"), width=False)
+    return filled("breath-density", data, [*shades(), *shape()], _note("exact counts"), width=False, nothing=NONE)
 
 
 def scatter(prefix: str, _: Mapping[str, Any]) -> Spec:
@@ -79,7 +80,7 @@ def scatter(prefix: str, _: Mapping[str, Any]) -> Spec:
         *lines("points", "x", "datum.base + datum.slope * datum.x"),
     ]
     note = _note(f"the {LONGEST} longest and a random sample of {POINTS} breaths a process, lines through all")
-    return filled("breaths", data, shape(), note, width=False)
+    return filled("breaths", data, shape(), note, width=False, nothing=NONE)
 
 
 def answer(prefix: str, asked: Mapping[str, Any]) -> Entry:

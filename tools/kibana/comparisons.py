@@ -9,6 +9,7 @@ from tools.kibana import requests, tables
 from tools.kibana.bins import formula
 from tools.kibana.filling import Signal, Spec, filled, named, percentile, shades, threshold
 from tools.kibana.pictures import NEAREST, answer
+from tools.kibana.pictures import curves as drawn_curves
 from tools.kibana.tables import Entry, entry
 
 RUNS = 2
@@ -49,13 +50,11 @@ def curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
     """Return the distributions of both runs on one pair of axes."""
     kinds = {"type": "joinaggregate", "ops": ["distinct"], "fields": ["kind"], "as": ["kinds"]}
     data = [
-        answer(
-            prefix, requests.body(fields, {"n": requests.samples(), "latency": requests.latency_rows(requests.NARROW_ROWS)}, RUNS)
-        ),
+        answer(prefix, requests.body(fields, requests.curve(), RUNS)),
         *tables.chosen_runs(),
         *tables.curve([kinds, formula("part", "datum.of"), formula("label", "datum.kinds > 1 ? datum.name : datum.run")]),
     ]
-    return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", width=False)
+    return drawn_curves(data)
 
 
 def tall(name: str) -> Signal:

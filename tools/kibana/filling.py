@@ -50,9 +50,14 @@ FAILED = (
     " + data('answer')[0]._shards.failed + ' of ' + data('answer')[0]._shards.total + ' shards failed; ' : '')"
     " + (data('answer')[0] && data('answer')[0].timed_out ? 'INCOMPLETE: the server ran out of time; ' : '')"
 )
+PARTS = {
+    "axis": ("axis", "domain", "grid", "labels", "ticks", "title"),
+    "legend": ("legend", "gradient", "labels", "symbols", "title"),
+}
 LACKING = {"type": "filter", "expr": "datum.lacking"}
 APPROXIMATE = {"type": "filter", "expr": "datum.approximate"}
-NOTHING = "no completions here: try another time range, run or filter"
+TRY = "try another time range, run or filter"
+NOTHING = f"no completions here: {TRY}"
 
 
 def filled(
@@ -63,11 +68,12 @@ def filled(
     *,
     width: bool = True,
     whole: bool = False,
+    nothing: str = NOTHING,
     picture: Mapping[str, Any] | None = None,
 ) -> Spec:
     """Return the picture `name` as Kibana takes it: holes replaced by `data`, signals by `inputs`, headed, sized by its panel.
 
-    `picture` is its spec where it is not one of kibana/vega/.
+    `picture` is its spec where it is not one of kibana/vega/; `nothing` the heading where there is no data.
 
     `note` is a Vega expression that says what the values are; with `width` the heading shows the width of windows; with `whole`
     it is the note alone. UsageError where a hole is not filled.
@@ -82,7 +88,7 @@ def filled(
     given = [*inputs, *(signal for signal in CLOCK if asked >= {"begin", str(signal["name"])})]
     names = {signal["name"] for signal in given}
     presets = [_themed(signal) for signal in picture["signals"] if signal["name"] not in names]
-    said = {"name": "heading", "update": f"{FAILED} + ({note})"} if whole else heading(note, width=width)
+    said = {"name": "heading", "update": f"{FAILED} + ({note})"} if whole else heading(note, width=width, nothing=nothing)
     signals = [_heard(signal) for signal in (*given, *presets, said)]
     flagged = (entry("lacking", "chosen", LACKING), entry("approximate", "chosen", APPROXIMATE))
     tables = [*data, *(distinct(label) for label in ("run", "kind")), *flagged, *drawn]
@@ -128,9 +134,14 @@ def _clipped(mark: Mapping[str, Any]) -> dict[str, Any]:
 def _of_data(guide: Mapping[str, Any], kind: str) -> dict[str, Any]:
     """Return an axis or a legend that is not seen where there is no data: it would tell a time of 1970."""
     encode = guide.get("encode", {})
-    update = encode.get(kind, {}).get("update", {})
-    seen = f"length(data('chosen')) ? {update.get('opacity', {'signal': '1'})['signal']} : 0"
-    return {**guide, "encode": {**encode, kind: {"update": {**update, "opacity": {"signal": seen}}}}}
+    own = encode.get(kind, {}).get("update", {}).get("opacity", {"signal": "1"})
+    hidden = {}
+    for part in PARTS[kind]:  # what a group holds is seen whatever its own opacity is
+        update = encode.get(part, {}).get("update", {})
+        seen = f"length(data('chosen')) ? {update.get('opacity', own)['signal']} : 0"
+        faded = {name: {"signal": seen} for name in ("opacity", *(("fillOpacity",) if part == "labels" else ()))}
+        hidden[part] = {**encode.get(part, {}), "update": {**update, **faded}}  # Vega itself sets opacity of labels apart
+    return {**guide, "encode": {**encode, **hidden}}
 
 
 def _never_empty(legend: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,7 +175,7 @@ def distinct(name: str) -> Entry:
     return entry(f"{name}s_named", "chosen", {"type": "aggregate", "groupby": [name]})
 
 
-def heading(note: str, *, width: bool) -> Signal:
+def heading(note: str, *, width: bool, nothing: str = NOTHING) -> Signal:
     """Return the signal with the panel's heading: what could not be answered, run, kind, width of windows, what values are."""
     first, runs, kinds = "data('chosen')[0]", "data('runs_named')", "data('kinds_named')"
     other = f"({first}.several > length({runs}) ? ' (began last of ' + {first}.several + ': choose above)' : '')"
@@ -175,7 +186,7 @@ def heading(note: str, *, width: bool) -> Signal:
     failed = f"({first}.failed && indexof({first}.kind, 'failed') < 0 ? format({first}.failed, ',') + {those} : '')"
     wide = f" + ', windows of ' + format({first}.width / 1000, ',') + ' s'" if width else ""
     approximate = "length(data('approximate')) ? 'APPROXIMATE: samples stand where their wide bins report them; ' : ''"
-    shown = f"length(data('chosen')) ? ({lacking}) + ({approximate}) + {failed} + {names}{wide} + '; ' + ({note}) : '{NOTHING}'"
+    shown = f"length(data('chosen')) ? ({lacking}) + ({approximate}) + {failed} + {names}{wide} + '; ' + ({note}) : '{nothing}'"
     return {"name": "heading", "update": f"{FAILED} + ({shown})"}
 
 

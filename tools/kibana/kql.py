@@ -1,6 +1,7 @@
 """KQL: the part of Kibana's query language that panels are written in, and the query that Kibana makes of it.
 
 rollup.overview: true and rollup.scope: (cluster or host) and source.state: "complete" and kind_preference < -15
+latency.count > 0
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ from ingest.core.errors import UsageError
 Scalar = str | int | bool
 
 VALUE = r'"(?:[^"\\]|\\.)*"|\w+'
-CLAUSE = re.compile(
-    rf"(?P<field>[\w.@]+)(?: < (?P<below>-?\d+)|: (?:(?P<one>{VALUE})|\((?P<any>(?:{VALUE})(?: or (?:{VALUE}))*)\)))"
-)
+BOUND = r" < (?P<below>-?\d+)| > (?P<above>-?\d+)"
+CLAUSE = re.compile(rf"(?P<field>[\w.@]+)(?:{BOUND}|: (?:(?P<one>{VALUE})|\((?P<any>(?:{VALUE})(?: or (?:{VALUE}))*)\)))")
 PLAIN = re.compile(r"\w+")
 WORDS = frozenset({"and", "or", "not", "true", "false"})
 
@@ -25,10 +25,18 @@ class Below(int):
     """All numbers below one, in the place of a value."""
 
 
+class Above(int):
+    """All numbers above one, in the place of a value."""
+
+
+SIGNS: dict[type[Scalar], tuple[str, str]] = {Below: ("<", "lt"), Above: (">", "gt")}
+
+
 def written(terms: Mapping[str, Scalar | Sequence[Scalar]]) -> str:
     """Return KQL for documents that have, in each field, the value or one of the values."""
     return " and ".join(
-        f"{field} < {int(value)}" if isinstance(value, Below) else f"{field}: {_any(value)}" for field, value in terms.items()
+        f"{field} {SIGNS[type(value)][0]} {int(value)}" if isinstance(value, (Below, Above)) else f"{field}: {_any(value)}"
+        for field, value in terms.items()
     )
 
 
@@ -41,8 +49,8 @@ def parsed(text: str) -> dict[str, list[Scalar]]:
         if clause is None or clause["field"] in values:
             raise UsageError(f"KQL of a form that is not supported here: {text}")
         words = re.findall(VALUE, clause["one"] or clause["any"] or "")
-        below = clause["below"]
-        values[clause["field"]] = [Below(below)] if below else [_value(word) for word in words if word != "or"]
+        bounds: list[Scalar] = [kind(clause[name]) for kind, name in ((Below, "below"), (Above, "above")) if clause[name]]
+        values[clause["field"]] = bounds or [_value(word) for word in words if word != "or"]
         rest = rest[clause.end() :]
         if rest and not rest.startswith(" and "):
             raise UsageError(f"KQL of a form that is not supported here: {text}")
@@ -60,7 +68,9 @@ def query(text: str) -> dict[str, Any]:
 
 
 def _clause(field: str, value: Scalar) -> dict[str, Any]:
-    return {"range": {field: {"lt": int(value)}}} if isinstance(value, Below) else {"term": {field: value}}
+    return (
+        {"range": {field: {SIGNS[type(value)][1]: int(value)}}} if isinstance(value, (Below, Above)) else {"term": {field: value}}
+    )
 
 
 def _any(value: Scalar | Sequence[Scalar]) -> str:

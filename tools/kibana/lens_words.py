@@ -28,21 +28,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingest.core.errors import UsageError
+from ingest.core.labels import LAG
 from ingest.core.schema import indices
 from tools.kibana.config import LEVELS, Panel
 from tools.kibana.data_views import view_fields
-from tools.kibana.kql import Below, Scalar
+from tools.kibana.kql import Above, Below, Scalar
 from tools.kibana.lens_fields import FUNCTIONS, checked_bucket, checked_value
 from tools.kibana.requests import FAILED_BELOW
 
 SCOPES = ("cluster", "host")
-PICKS = ("preferred", "each")
+PICKS = ("preferred", "each", LAG)  # the last: that kind alone
 ORDERS = ("value", "name", "latest", "began")
 PAGES = (10, 20, 30, 50, 100)
 AUTO = "auto"
 EVERY = re.compile(r"\d+(?:ms|s|m|h)")
 ROLLUPS, INTERVALS = "rollups", "intervals"
 COMMON = frozenset({"view", "level", "scope", "kind", "failed", "about", "unfiltered"})
+TIMED = {"latency.count": Above(0)}  # not those of offsets alone, which have no latency
 FAILED = {"kind_preference": Below(FAILED_BELOW)}
 
 
@@ -99,7 +101,7 @@ def reading(panel: Panel, values: Sequence[Value]) -> Reading:
     view, level, kind = words["view"], words.get("level"), words.get("kind")
     if (level is None) != (view != ROLLUPS):
         raise _wrong(panel, f"`level` ({', '.join(LEVELS)}) is for rollups, and needed there")
-    where: dict[str, Scalar | Sequence[Scalar]] = {}
+    where: dict[str, Scalar | Sequence[Scalar]] = {**TIMED} if view == INTERVALS else {}
     if level is not None:
         _one_of(level, LEVELS, panel, "level")
         where = {**LEVELS[level], "rollup.scope": _scopes(panel, values), **(FAILED if words.get("failed") else {})}
@@ -107,6 +109,8 @@ def reading(panel: Panel, values: Sequence[Value]) -> Reading:
         raise _wrong(panel, f"there are no kinds in {view}")
     if kind is not None:
         _one_of(kind, PICKS, panel, "kind")
+    if kind == LAG:
+        where, kind = {**where, "kind": LAG}, None
     if view in (ROLLUPS, INTERVALS) and "unfiltered" in words:
         raise _wrong(panel, f"{view} have all that can be chosen: they are always filtered")
     picked = kind or ("preferred" if view in (ROLLUPS, INTERVALS) else None)

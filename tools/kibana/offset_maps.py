@@ -7,10 +7,11 @@ from typing import Any
 
 from tools.kibana import requests, tables
 from tools.kibana.bins import formula
-from tools.kibana.filling import Spec, clicked, filled, shades
+from tools.kibana.filling import TRY, Spec, clicked, filled, shades
 from tools.kibana.pictures import answer
 from tools.kibana.tables import entry, flatten, keep, only
 
+NONE = f"no single events here (raw logs and traces have them): {TRY}"
 CELL = ("t", "t2", "lower", "upper", "c", "n")
 
 
@@ -35,4 +36,4 @@ def offsets(prefix: str, _: Mapping[str, Any]) -> Spec:
         entry("late", "windows", late),
         *tables.noted(prefix),
     ]
-    return filled("offsets", data, [*shades(), clicked()], "'counts by offset within the second, rows of 20 ms'")
+    return filled("offsets", data, [*shades(), clicked()], "'counts by offset within the second, rows of 20 ms'", nothing=NONE)

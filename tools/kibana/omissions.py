@@ -8,11 +8,12 @@ from typing import Any
 from ingest.view.page.panels.omission import KINDS
 from tools.kibana import requests, tables
 from tools.kibana.bins import formula, snapped
-from tools.kibana.filling import Spec, filled, named, percentile, promised, threshold
-from tools.kibana.pictures import NEAREST, TOPMOST, answer
+from tools.kibana.filling import TRY, Spec, filled, named, percentile, promised, threshold
+from tools.kibana.pictures import NEAREST, TOPMOST, answer, curves
 from tools.kibana.tables import entry, keep
 
 KIND_WINDOWS, GAP_WINDOWS = 17, 35
+NONE = f"no service, response or wait time here (the load generator told none): {TRY}"
 COMPARED = ("response", "service")
 MEDIAN = tables.reached("datum.window.p.values", "50")
 CHOSEN = tables.reached("datum.window.p.values", "percentile")
@@ -48,6 +49,7 @@ def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
         data,
         [percentile(), *threshold(kept=True), named()],
         f"'median, p' + percentile + ' and maximum ' + {NEAREST}",
+        nothing=NONE,
     )
 
 
@@ -83,15 +85,18 @@ def gap(prefix: str, fields: Mapping[str, Any]) -> Spec:
         tables.gaps(),
         *tables.noted(prefix),
     ]
-    return filled("gap", data, [percentile(), named()], f"'p' + percentile + ' of response minus that of service, ' + {NEAREST}")
+    both = f"'p' + percentile + ' of response minus that of service, ' + {NEAREST}"
+    note = (
+        f"length(data('points')) ? {both} : 'no window has both service and response time, and samples enough for p' + percentile"
+    )
+    return filled("gap", data, [percentile(), named()], note, nothing=NONE)
 
 
 def kind_curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
     """Return the distribution of each kind over 1 / (1 - q)."""
-    asked = {"n": requests.samples(), "latency": requests.latency_rows(requests.NARROW_ROWS)}
     data = [
-        answer(prefix, requests.body(fields, asked, kinds=len(KINDS), only=KINDS)),
+        answer(prefix, requests.body(fields, requests.curve(), kinds=len(KINDS), only=KINDS)),
         *tables.chosen_runs(),
         *tables.curve([formula("part", "datum.of"), formula("label", "datum.kind")]),
     ]
-    return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", width=False)
+    return curves(data, NONE)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ingest.core.labels import THREAD
+from ingest.core.labels import LAG, THREAD
 from tools.kibana import requests, tables
 from tools.kibana.bins import formula
-from tools.kibana.filling import Spec, choice, clicked, filled, percentile, promised, shades, threshold
+from tools.kibana.filling import NOTHING, TRY, Spec, choice, clicked, filled, percentile, promised, shades, threshold
 from tools.kibana.tables import Entry, entry, keep
 
 SURFACE = (50, 75, 90, 95, 98, 99, 99.5, 99.9, 99.95, 99.99)
-LAGS = (50, 90, 99, 99.9, 99.99, 99.999)
+LAGS = (50, 90, 99, 99.9, 99.99)
+NO_LAGS = f"no lags here (timelines of Snabb have them): {TRY}"
 MANY = f"extent(pluck(data('points'), 'n'))[1] > {requests.MOST_SAMPLES}"
 NEAREST = f"({MANY} ? 'at the nearest rank, or one below it' : 'at the nearest rank')"
 TOPMOST = "datum.half && datum.own == datum.top ? 1 : 0"
@@ -37,11 +38,13 @@ def answer(prefix: str, asked: Mapping[str, Any], index: str = "rollups") -> Ent
     return {"name": "answer", "url": requests.url(f"{prefix}-{index}-*", asked), "transform": parts}
 
 
-def percentiles(prefix: str, fields: Fields, percents: Sequence[float] = requests.PERCENTS) -> Spec:
-    """Return percentiles over time: the median, that of `percents` which is chosen, the maximum."""
+def percentiles(
+    prefix: str, fields: Fields, percents: Sequence[float] = requests.PERCENTS, only: Sequence[str] = (), nothing: str = NOTHING
+) -> Spec:
+    """Return percentiles over time, of the kinds `only`: the median, that of `percents` which is chosen, the maximum."""
     picked = "percentile == 50 ? [50] : [50, percentile]"
     data = [
-        answer(prefix, requests.body(fields, requests.over_time(percents))),
+        answer(prefix, requests.body(fields, requests.over_time(percents), only=only)),
         *tables.chosen_runs(),
         tables.windows(kept=("top_ns",), more=tables.top_of("datum.window")),
         tables.percentile_rows("ranked", "windows", "window.p.values", picked),
@@ -54,12 +57,17 @@ def percentiles(prefix: str, fields: Fields, percents: Sequence[float] = request
         *tables.noted(prefix),
         promised(),
     ]
-    return filled("percentiles", data, [percentile(percents), *threshold(kept=True)], NEAREST)
+    return filled("percentiles", data, [percentile(percents), *threshold(kept=True)], NEAREST, nothing=nothing)
 
 
 def lags(prefix: str, fields: Fields) -> Spec:
     """Return percentiles of lags over time: of sampled events, on a dashboard that else asks for little."""
-    return percentiles(prefix, fields, LAGS)
+    return percentiles(prefix, fields, LAGS, (LAG,), NO_LAGS)
+
+
+def lag_curves(prefix: str, fields: Fields) -> Spec:
+    """Return the distribution of the lag of each event."""
+    return distribution(prefix, fields, (LAG,), NO_LAGS)
 
 
 def _all_windows(picked: str) -> list[Entry]:
@@ -157,12 +165,18 @@ def _of_more(most: int, what: str) -> str:
     return f"{rows} > {most} ? 'the {most} with the highest maximum of ' + {rows} + ' {what}; ' : ''"
 
 
-def distribution(prefix: str, fields: Fields) -> Spec:
-    """Return the distribution of each operation over 1 / (1 - q)."""
+def distribution(prefix: str, fields: Fields, only: Sequence[str] = (), nothing: str = NOTHING) -> Spec:
+    """Return the distribution of each operation over 1 / (1 - q), of the kinds `only`."""
     operations = [tables.flatten("of.operations.buckets", "part"), formula("label", "datum.part.key")]
     data = [
-        answer(prefix, requests.body(fields, requests.distribution())),
+        answer(prefix, requests.body(fields, requests.distribution(), only=only)),
         *tables.chosen_runs(),
         *tables.curve(operations),
     ]
-    return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", width=False)
+    return curves(data, nothing)
+
+
+def curves(data: Sequence[Entry], nothing: str = NOTHING) -> Spec:
+    """Return distributions, the legend above: beside the plot it would move where the plot is made to fit, out of the panel."""
+    note = "'counts added up in rows of 1/64 octave'"
+    return filled("distribution", data, [*threshold(), {"name": "main", "update": "width"}], note, width=False, nothing=nothing)

@@ -25,6 +25,11 @@ BEYOND_ROWS = 1 << (LAST_OCTAVE + 1)  # the upper edge of the row above all edge
 # A layout whose bins are not those of the panel (exponential, listed edges), among the first two of a run.
 LISTED = "length(datum.of.layouts.buckets) > {0} && indexof(datum.of.layouts.buckets[{0}].key, 'loglinear') != 0"
 
+AS_WIDE = f"datum.half / datum.wide <= {NARROW_ROWS}"  # bins that are no finer than the rows of a distribution
+EXTREMES = [
+    (f"datum.part.{name}.value", f"{nearer}(datum.v, datum.part.{name}.value)")
+    for name, nearer in (("least", "max"), ("max", "min"))
+]
 CARRIES = "(datum.p <= 50 || datum.n * round((100 - datum.p) * 1e4) >= 1e6)"
 BEYOND = "datum.n - ceil(datum.n * round(datum.p * 1e4) / 1e6)"
 KNOWN = {"type": "lookup", "from": "chosen", "key": "run", "fields": ["_source.run.id"], "values": ["run"], "as": ["known"]}
@@ -131,6 +136,7 @@ def percentile_rows(name: str, source: str, values: str, chosen: str, kept: Sequ
         formula("carried", CARRIES),
         formula("beyond", BEYOND),
         snapped("v", "datum.h"),
+        formula("v", "datum.top_ns > 0 ? min(datum.v, datum.top_ns) : datum.v"),
         only(*POINT, "carried", "top_ns", *LAYOUT_COLUMNS, *kept),
     )
 
@@ -330,7 +336,11 @@ def curve(parts: Sequence[Transform]) -> list[Entry]:
         formula("x", "datum.n / max(1, datum.n - datum.cum)"),
         bin_of("own", "datum.lower"),
         value_of("v", "own"),
-        formula("v", f"datum.half ? datum.v : datum.upper < {BEYOND_ROWS} ? datum.upper : datum.lower"),
+        formula("v", f"datum.half && {AS_WIDE} ? datum.v : datum.upper < {BEYOND_ROWS} ? datum.upper : datum.lower"),
+        *(
+            formula("v", f"{known} && {known} >= datum.lower && {known} < datum.upper ? {one} : datum.v")
+            for known, one in EXTREMES
+        ),
         formula("open", "datum.half && datum.own == datum.top ? 1 : 0"),
         formula("t", "datum.cum"),
         formula("t2", "datum.lower"),

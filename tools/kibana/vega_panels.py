@@ -23,6 +23,7 @@ FIELDS = {**LEVELS, FINEST: {**LEVELS["overview"], **LEVELS["stored"]}}
 PICTURES: dict[str, Callable[[str, Mapping[str, Any]], Spec]] = {
     "percentiles": pictures.percentiles,
     "lags": pictures.lags,
+    "lag-curves": pictures.lag_curves,
     "surface": pictures.surface,
     "heatmap": pictures.heatmap,
     "hosts": pictures.hosts,

@@ -3,6 +3,7 @@
     kibana/tailboard.ndjson       the lines that Kibana imports, a line an object with a fixed id; `tools/kibana` makes them
 
     POST /s/perf/api/saved_objects/_import?overwrite=true&compatibilityMode=true        multipart, field `file`, tailboard.ndjson
+    POST /s/perf/api/saved_objects/_bulk_delete                                         panels of earlier versions, by their ids
 
 Ids are fixed and objects that are there are overwritten, so importing again changes nothing and copies nothing. An id exists once
 in all spaces of a Kibana: in a second space it gives objects ids of its own, keeps ours as their origin and finds them by it the
@@ -216,6 +217,12 @@ def _inner(content: object, name: str) -> Mapping[str, Any]:
 PATH = "/api/saved_objects/_import"
 FILE_NAME = "tailboard.ndjson"
 PREFIX = re.compile(r'(?<=["\[,])tailboard(?=[-\] ])')  # of ids, indices and titles; not the command in a description
+DELETE = "/api/saved_objects/_bulk_delete"
+GONE = (  # type and id, after the prefix, of what earlier versions imported
+    *(("lens", f"cluster-latency-{panel}") for panel in ("coverage", "episodes", "findings", "marks", "p50", "worst-windows")),
+    ("lens", "compare-runs-marks"),
+    ("visualization", "compare-runs-all-runs"),
+)
 ALL_OR_NOTHING = ("conflict", "ambiguous_conflict", "missing_references")
 
 
@@ -299,6 +306,27 @@ def import_objects(connection: Connection, objects: Sequence[SavedObject]) -> Ac
         raise StoreError(f"{connection.url} does not report the result for {', '.join(silent)}")
     warnings = tuple(str(warning.get("message", warning)) for warning in answer.get("warnings") or ())
     return Account(imported, failed, warnings)
+
+
+def gone(prefix: str) -> list[dict[str, str]]:
+    """Return what is to be deleted: panels of earlier versions that this one does not have."""
+    return [{"type": kind, "id": f"{prefix}-{name}"} for kind, name in GONE]
+
+
+def delete_gone(connection: Connection, prefix: str) -> list[str]:
+    """Delete panels of earlier versions; return what became of each that was there, in words."""
+    try:
+        answer = connection.call("POST", DELETE, gone(prefix))
+    except Refusal as error:
+        return [f"panels of earlier versions stay: Kibana refuses to delete them ({error})"]
+    told = []
+    for one in answer["statuses"]:
+        named, why = f"{one['type']} {one['id']} of an earlier version", one.get("error")
+        if not why:
+            told.append(f"{named} is deleted")
+        elif why.get("statusCode") != 404:
+            told.append(f"{named} stays: {_reason(why)}")
+    return told
 
 
 def _reason(error: Mapping[str, Any]) -> str:

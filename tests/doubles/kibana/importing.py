@@ -1,4 +1,4 @@
-"""POST /api/saved_objects/_import: the steps of Kibana's importer, in their order."""
+"""POST /api/saved_objects/_import: the steps of Kibana's importer, in their order; and _bulk_delete."""
 
 from __future__ import annotations
 
@@ -52,6 +52,31 @@ def imported(state: State, request: Request) -> Json:
     ]
     lists = {name: found for name, found in (("successResults", successes), ("errors", errors)) if found}
     return {"successCount": len(done), "success": not errors, "warnings": [], **lists}
+
+
+def deleted(state: State, request: Request) -> Json:
+    """Return what Kibana says of a deletion of several objects: those of the space alone are known there."""
+    for name in request.query:
+        if name != "force":
+            raise Boom(400, f"[request query.{name}]: definition for this key is missing")
+    wanted = json.loads(request.body)
+    if not isinstance(wanted, list):
+        raise Boom(400, "[request body]: expected value of type [array]")
+    statuses = []
+    for one in wanted:
+        for name in one.keys() - {"type", "id"}:
+            raise Boom(400, f"[request body.0.{name}]: definition for this key is missing")
+        if one["type"] not in state.known:
+            raise Boom(400, f"Trying to delete object(s) with unsupported types: {one['type']}")
+        key = (one["type"], one["id"])
+        if key in state.objects and state.objects[key].space == request.space:
+            del state.objects[key]
+            statuses.append({**one, "success": True})
+        else:
+            text = f"Saved object [{one['type']}/{one['id']}] not found"
+            error = {"statusCode": 404, "error": "Not Found", "message": text}
+            statuses.append({**one, "success": False, "error": error})
+    return {"statuses": statuses}
 
 
 def _flags(query: dict[str, str]) -> dict[str, bool]:

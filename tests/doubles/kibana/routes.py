@@ -34,6 +34,8 @@ def answered(state: State, request: Request) -> tuple[int, Json]:
         return _space(state, request, found[1])
     if request.path == "/api/saved_objects/_import" and request.method == "POST":
         return 200, importing.imported(state, request)
+    if request.path == "/api/saved_objects/_bulk_delete" and request.method == "POST":
+        return 200, importing.deleted(state, request)
     if found := re.fullmatch(r"/api/alerting/rule/([^/]+)", request.path):
         return 200, rules.answered(state, request, found[1])
     raise CannotDo("no such route here")

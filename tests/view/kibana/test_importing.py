@@ -20,9 +20,12 @@ from ingest.view.kibana.importing import (
     checked_space,
     checked_url,
     dashboard_link,
+    delete_gone,
+    gone,
     import_body,
     import_objects,
     saved_object,
+    shipped,
 )
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.kibana import KibanaDouble
@@ -117,6 +120,38 @@ def test_objects_are_created_then_overwritten_and_never_copied(kibana: KibanaDou
     assert set(kibana.objects()) == {(one.type, one.id) for one in OBJECTS}
     assert kibana.requests[-1].path == "/api/saved_objects/_import?overwrite=true"
     assert kibana.objects()["dashboard", "größe"]["attributes"]["title"] == "Größe"
+    connection.close()
+
+
+def test_panels_of_earlier_versions_are_deleted_and_no_others(kibana: KibanaDouble) -> None:
+    """Of the same prefix; ids of what is imported are kept."""
+    connection = connected(kibana.url)
+    ours = shipped("tailboard")
+    old = [(one["type"], one["id"]) for one in gone("tailboard")]
+    kept = {("lens", "mine"), ("lens", "other-cluster-latency-p50")}
+    like = {kind: next(one for one in ours if one.type == kind) for kind in ("lens", "visualization")}
+    former = [saved_object(like[kind].text.replace(f'"{like[kind].id}"', f'"{name}"')) for kind, name in [*old, *kept]]
+    import_objects(connection, [*ours, *former])
+    assert delete_gone(connection, "tailboard") == [f"{kind} {name} of an earlier version is deleted" for kind, name in old]
+    assert set(kibana.objects()) == {(one.type, one.id) for one in ours} | kept
+    assert delete_gone(connection, "tailboard") == []
+    connection.close()
+
+
+def test_what_cannot_be_deleted_is_told(kibana: KibanaDouble, monkeypatch) -> None:
+    connection = connected(kibana.url)
+    several = {"statusCode": 400, "message": "Unable to delete saved object that exists in multiple namespaces"}
+    bad = {"statuses": [{"type": "lens", "id": "x", "success": False, "error": several}]}
+    monkeypatch.setattr(connection, "call", lambda *_: bad)
+    assert delete_gone(connection, "tailboard") == [f"lens x of an earlier version stays: {several['message']} (400)"]
+
+    def refused(*_):
+        raise Refusal(404, "Not Found")
+
+    monkeypatch.setattr(connection, "call", refused)
+    assert delete_gone(connection, "tailboard") == [
+        "panels of earlier versions stay: Kibana refuses to delete them (404: Not Found)"
+    ]
     connection.close()
 
 

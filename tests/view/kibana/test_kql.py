@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.core.errors import UsageError
-from tools.kibana.kql import Below, parsed, query, written
+from tools.kibana.kql import Above, Below, parsed, query, written
 
 VALUES = st.one_of(
     st.text(), st.booleans(), st.integers(0, 10**12), st.sampled_from(["or", "and", "true", "7", "a b", 'say "so"', "\\"])
@@ -38,7 +38,9 @@ def test_it_asks_for_documents_with_one_of_the_values_in_each_field() -> None:
     }
 
 
-def test_it_asks_for_numbers_below_one() -> None:
+def test_it_asks_for_numbers_below_or_above_one() -> None:
+    assert written({"latency.count": Above(0)}) == "latency.count > 0"
+    assert query("latency.count > 0")["bool"]["filter"][0]["bool"]["should"] == [{"range": {"latency.count": {"gt": 0}}}]
     text = written({"final": True, "kind_preference": Below(-15)})
     assert text == "final: true and kind_preference < -15"
     assert parsed(text) == {"final": [True], "kind_preference": [-15]}
@@ -46,7 +48,7 @@ def test_it_asks_for_numbers_below_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["kind: total or op: read", "not kind: total", "kind: tot*", "latency.p99 > 5", "kind: a and kind: b", "kind: a and"]
+    "text", ["kind: total or op: read", "not kind: total", "kind: tot*", "latency.p99 >= 5", "kind: a and kind: b", "kind: a and"]
 )
 def test_other_kql_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="KQL of a form that is not supported here"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import replace
 
@@ -48,4 +49,11 @@ def test_runs_that_are_no_sweep_are_drawn_over_what_they_achieved(page, sweep) -
     assert page.signal("across") == "I/Os a second"
     points = page.table("points")
     assert len(points) == 2 and all(row["x"] == row["rate"] > 1 for row in points)
+    labels = [
+        item
+        for one in page.picture()["seen"]
+        if (item := json.loads(one))[0] == "axis-label" and item[8] and item[-1].endswith("s")
+    ]
+    heights = sorted((item[4], item[5]) for item in labels)
+    assert len(heights) > 1 and all(above[1] <= below[0] for above, below in zip(heights, heights[1:])), "no label over another"
     assert sum(row["rate"] for row in points) == pytest.approx(sum(row["n"] for row in points) / 80, rel=0.1)

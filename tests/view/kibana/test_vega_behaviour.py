@@ -102,32 +102,6 @@ def test_one_run_is_shown_the_one_that_began_last(page, two_runs) -> None:
 
 
 @pytest.mark.slow
-def test_two_runs_side_by_side(page, two_runs) -> None:
-    page.draw(two_runs.answered(two_runs.spec("runs")))
-    page.choose(percentile=50)
-    rows = page.table("points")
-    assert len({row["run"] for row in rows}) == 2
-    for run in {row["run"] for row in rows}:
-        found = answer(two_runs, runs=(run,))
-        values, first = ranked(found, 50), int(found.parts[0].start_ns.min()) // 1_000_000
-        own = [row for row in rows if row["run"] == run]
-        assert {row["t"] + first for row in own} == {t for t, _ in values}
-        assert all(row["v"] == values[row["t"] + first, ()] for row in own)
-    page.draw(two_runs.answered(two_runs.spec("maps")))
-    [wide] = {row["t2"] - row["t"] for row in page.table("cells")}
-    for run in {row["run"] for row in rows}:
-        report = vega.cells(answer(two_runs, runs=(run,), step=wide * 1_000_000))
-        first = min(report["t"])
-        own = [row for row in page.table("cells") if row["run"] == run]
-        assert picked(own, "t", "lower", "c") == sorted((t - first, low, c) for t, low, c in columns(report, "t", "lower", "c"))
-    page.draw(two_runs.answered(two_runs.spec("curves")))
-    for run in {row["run"] for row in rows}:
-        report = vega.curve(answer(two_runs, runs=(run,), step="all"))
-        own = [row for row in page.table("points") if row["label"] == run]
-        assert picked(own, "cum", "v", "n") == columns(report, "cum", "v", "n")
-
-
-@pytest.mark.slow
 def test_kinds_are_never_merged_and_the_default_is_that_of_the_queries(page, stalled) -> None:
     page.draw(stalled.answered(stalled.spec("percentiles")))
     assert answer(stalled).kind == "response"

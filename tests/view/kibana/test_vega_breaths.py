@@ -165,7 +165,7 @@ def test_panels_of_numbers_are_sums_of_the_query(timelines) -> None:
 def test_nothing_there_is_said(page, timelines) -> None:
     for picture in ("breaths", "breath-density"):
         assert drawn(page, timelines, picture, Shown(0, MINUTE)) == []
-        assert page.signal("heading").startswith("no completions here")
+        assert page.signal("heading").startswith("no breaths here (timelines of Snabb have them)")
 
 
 @pytest.mark.slow
@@ -173,7 +173,7 @@ def test_a_site_without_snabb_has_no_index_to_ask(page, timelines) -> None:
     other = replace(timelines, prefix=f"{timelines.prefix}-none")
     for picture in ("breaths", "breath-density"):
         assert drawn(page, other, picture) == []
-        assert page.signal("heading").startswith("no completions here")
+        assert page.signal("heading").startswith("no breaths here (timelines of Snabb have them)")
 
 
 def test_a_histogram_is_counted_by_the_largest_value_of_its_field() -> None:

@@ -68,4 +68,4 @@ def test_a_process_alone(page, sampled, capsys) -> None:
 @pytest.mark.slow
 def test_a_run_without_single_events_is_said(page, served) -> None:
     page.draw(served.answered(served.spec("offsets", index="intervals"), Shown(0, 3_600_000)))
-    assert page.signal("heading").startswith("no completions here")
+    assert page.signal("heading").startswith("no single events here (raw logs and traces have them)")
