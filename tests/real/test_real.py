@@ -216,3 +216,34 @@ def test_l1_the_hosts_of_a_panel_have_all_their_operations(
         assert sorted(shown) == [(f"h{host:02}", 50 * seconds) for host in range(1, 21)]
     finally:
         ground.drop()
+
+
+def steady(folder: Path, seconds: int) -> Path:
+    """Write a fio log of 40 I/Os a second."""
+    folder.mkdir(parents=True)
+    row = ", ".join("40" if place == 900 else "0" for place in range(1856))
+    path = folder / "out_clat_hist.1.log"
+    path.write_text("".join(f"{(second + 1) * 1000}, 0, 4096, {row}\n" for second in range(seconds)))
+    return path
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_l1_without_a_choice_a_panel_is_of_the_run_that_began_last(tmp_path: Path, shards: int) -> None:
+    """A run that lasts over the month's end has its first window of the new month's shard there: that is no start."""
+    ground = ElasticGround(SERVER)
+    try:
+        words = ["--index-prefix", ground.prefix, "--shards", str(shards), "--overwrite"]
+        assert command(["setup", "--elasticsearch", SERVER, *words]) == 0
+        runs = {"soak": (-240, 400), **{f"nightly{night}": (-200 + 20 * night, 60) for night in range(1, 6)}}
+        for run, (start, seconds) in runs.items():
+            path = steady(tmp_path / run / "h1", seconds)
+            loaded(ground.url, [path], run=run, reading={"t0": (MONTH_END + start) * SECOND, "host": "h1"})
+        panel = next(one for one in compiled(ground.prefix) if one.id == f"{ground.prefix}-cluster-latency-hosts")
+        request = lens_request(panel, Shown((MONTH_END - 300) * 1000, (MONTH_END + 300) * 1000))
+        ground.client.indices.refresh(index=request.index)
+        answer = ground.client.perform_request("POST", f"/{request.index}/_search", headers=JSON, body=request.body).body
+        assert answer["_shards"]["total"] > 1
+        [row] = rows(panel, answer["aggregations"])
+        assert (row["run"], row["host"], row["I/Os"]) == ("nightly5", "h1", 40 * 60)
+    finally:
+        ground.drop()
