@@ -265,7 +265,26 @@ def stories(site: Site) -> None:
         site.asked("explain", run, "--json")
 
 
-COMMANDS = (percentiles, heat_maps, distributions, offsets, boxes, comparisons, trends, checks, capacities, exports, stories)
+def stores(site: Site) -> None:
+    for url in site.urls:
+        status, told = printed("runs", "check", "--store", url)
+        assert status == 0 and told.startswith("no fault in 2 runs")
+
+
+COMMANDS = (
+    percentiles,
+    heat_maps,
+    distributions,
+    offsets,
+    boxes,
+    comparisons,
+    trends,
+    checks,
+    capacities,
+    exports,
+    stories,
+    stores,
+)
 
 
 @pytest.mark.slow
