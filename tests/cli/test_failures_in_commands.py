@@ -20,11 +20,19 @@ import pytest
 
 from ingest.cli import run as command
 from ingest.core.units import iso_ns
+from ingest.live.watch.cycle import WatchCycle
+from ingest.live.watch.state import Watching
+from ingest.load.load import load
+from ingest.load.plan import LoadOptions
+from ingest.read.described.description import description_of
+from ingest.read.sources import ReadOptions
+from ingest.store import open_store
 from tests.effort import figure
+from tests.live.feeding import Clock
 from tests.oracles import failures
 from tests.oracles.failures import Operation
 from tests.query.test_failures import EPOCH_MS, MS, PERCENTS, SECOND, random_operations
-from tests.store.grounds import grounds
+from tests.store.grounds import SqliteGround, grounds
 
 LIMIT = 5 * MS
 SLA = """objectives:
@@ -295,6 +303,38 @@ def test_every_command_counts_failures_as_a_loop_does_whatever_holds_them(tmp_pa
         with site(tmp_path / str(seed), seed) as runs:
             for one in COMMANDS:
                 one(runs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_logs_that_are_followed_have_the_failures_of_logs_that_are_loaded(tmp_path: Path, seed: int) -> None:
+    operations = sorted(random_operations(random.Random(f"followed {seed}")), key=lambda one: one.end_ns)
+    described = failures.write(tmp_path / "a", operations, failed=("false", "FALSE"))
+    options = LoadOptions(read=ReadOptions(run="a", description=description_of(str(described))), jobs=1)
+    lines = {path: path.read_text().splitlines(keepends=True) for path in (tmp_path / "a").rglob("*.csv")}
+    followed, loaded, clock = SqliteGround(tmp_path), SqliteGround(tmp_path), Clock()
+    for path, own in lines.items():
+        path.write_text("".join(own[: 1 + len(own) // 2]))
+    with open_store(followed.url, write=True) as store:
+        watch = WatchCycle(Watching.begun([tmp_path / "a"], store, options, clock, clock.now_ns))
+        for _ in range(2):
+            watch.cycle()
+            clock.seconds += 2
+            for path, own in lines.items():
+                path.write_text("".join(own))
+        watch.cycle(last=True)
+        watch.settle()
+    with open_store(loaded.url, write=True) as store:
+        load([tmp_path / "a"], store, options)
+    assert printed("export", followed.url) == printed("export", loaded.url)
+    words = ("--step", "5s", "--by", "host", "-p", ",".join(PERCENTS), "--format", "csv")
+    status, told = printed("percentiles", followed.url, *words)
+    expected = failures.rows(operations, PERCENTS, 5 * SECOND, ("host",))
+    rows = list(csv.DictReader(io.StringIO(told)))
+    assert status == 0 and len(rows) == len(expected)
+    for row in rows:
+        key = (iso_ns(row["start"]), row["host"])
+        assert {name: row[name] for name in expected[key]} == expected[key]
 
 
 @pytest.mark.parametrize(("words", "reason"), MISUSED.items())
