@@ -245,7 +245,11 @@ def test_a_deletion_in_an_index_that_is_not_there_is_none_and_makes_no_index(dou
 
 @pytest.mark.parametrize(
     ("status", "failed", "words"),
-    [(500, "refresh_failed_engine_exception", "refresh="), (503, "unavailable_shards_exception", "timeout=")],
+    [
+        (500, "refresh_failed_engine_exception", "refresh="),
+        (503, "unavailable_shards_exception", "timeout="),
+        (503, "process_cluster_event_timeout_exception", "timeout="),
+    ],
 )
 def test_items_of_a_shard_that_failed_are_sent_again(
     double, tmp_path: Path, monkeypatch, status: int, failed: str, words

@@ -40,7 +40,7 @@ from ingest.store.elastic.client import (
     closed_sentence,
     is_disk_full,
     limit_sentence,
-    without_shard,
+    waited_in_vain,
 )
 from ingest.store.elastic.documents import Chunk, chunked, documents_of, halves
 
@@ -160,7 +160,7 @@ def _passing(outcome: Mapping[str, Any]) -> str:
     status, kind = int(outcome.get("status", 0)), (outcome.get("error") or {}).get("type", "")
     if status == OVERLOADED:
         return OVERLOADED_SENTENCE
-    return SHARD_FAILED_SENTENCE if kind == REFRESH_FAILED else without_shard(status, kind)
+    return SHARD_FAILED_SENTENCE if kind == REFRESH_FAILED else waited_in_vain(status, kind)
 
 
 class Sender:

@@ -240,9 +240,13 @@ class Connection(Client):
         return StoreError(f"{self.url} answers, but is not Elasticsearch: check host and port")
 
 
-def without_shard(status: int, kind: str) -> str:
-    """Return what to do where a request waited in vain for a shard, empty text for any other error."""
-    return NO_COPY if status == UNAVAILABLE and kind in WITHOUT_SHARD else ""
+def waited_in_vain(status: int, kind: str) -> str:
+    """Return what to do where the server waited in vain, for a shard or for its master; empty text for any other error."""
+    if status != UNAVAILABLE:
+        return ""
+    return (
+        NO_COPY if kind in WITHOUT_SHARD else f"the server answers {status} {kind or 'unavailable'}: it is overloaded or starting"
+    )
 
 
 def _judged(answer: Answer) -> Exception:
@@ -255,8 +259,8 @@ def _judged(answer: Answer) -> Exception:
     if kind == "cluster_block_exception" and is_disk_full(reason):
         return TransientError(block_sentence(reason))
     if status in PASSING:
-        if nowhere := without_shard(status, kind):
-            return TransientError(nowhere, answer.after)
+        if vain := waited_in_vain(status, kind):
+            return TransientError(vain, answer.after)
         text = f"the server answers {status} {kind or 'unavailable'}: it is overloaded or starting"
         if status != OVERLOADED:
             return TransientError(text, answer.after)
