@@ -451,7 +451,7 @@ def rogue(tmp_path_factory, ours: Authority) -> Authority:
 
 @needs_openssl
 @pytest.mark.parametrize("trusted", ["ca file", "fingerprint of the authority", "fingerprint of the server"])
-def test_a_trusted_server_is_spoken_to_and_one_that_only_looks_like_it_hears_nothing(
+def test_l3_a_trusted_server_is_spoken_to_and_one_that_only_looks_like_it_hears_nothing(
     monkeypatch, ours: Authority, rogue: Authority, trusted: str
 ) -> None:
     variable, text = {

@@ -128,8 +128,10 @@ def _selection(options: Options) -> Question:
     """Return the answers to judge; UsageError where only a part of a run would be kept as the whole, or I/Os are shares."""
     if options.attribution != "completion":
         raise UsageError("objectives count whole I/Os, in-flight weights are shares of them: leave out --attribution")
-    if options.record and (options.where or options.begin or options.end):
-        raise UsageError("--record keeps what whole runs show: leave out --where, --from and --to")
+    if options.failures == "apart":
+        raise UsageError("an objective says which operations it is about: where: {outcome: ok} in a file, or --failures ignore")
+    if options.record and (options.where or options.begin or options.end or options.failures == "ignore"):
+        raise UsageError("--record keeps what whole runs show: leave out --where, --from, --to and --failures")
     if options.record and options.marks:
         raise UsageError(
             "--record judges by the marks of the store: note them first (tailboard runs mark --run GLOB --marks FILE)"

@@ -422,7 +422,8 @@ def share_below(rows: Intervals, threshold_ns: int) -> NDArray[np.float64]:
     if not rows.layout.has_bins:
         return np.full(len(rows), np.nan)
     lower, upper = rows.layout.lower[rows.bins], rows.layout.upper[rows.bins]
-    part = np.clip((threshold_ns - lower) / (upper - lower), 0, 1)
+    wide = np.maximum(upper - lower, 1)  # that of operations that failed has no width, and lies above all latencies
+    part = np.clip((threshold_ns - lower) / wide, 0, 1)
     if rows.layout.open_ended:
         part = np.where(rows.layout.opened(rows.bins), 0, part)
     unlike = rows.mixed

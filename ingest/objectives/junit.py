@@ -27,7 +27,8 @@ SECOND = 1_000_000_000
 
 def junit(checked: Checked, name: str, base: str) -> str:
     """Return the document of all verdicts; `name` is the suite's, `base` how times are written (utc, local, elapsed)."""
-    cases = [_case(verdict, base) for verdict in checked.verdicts] + [_compared(each) for each in checked.compared]
+    cases = [_case(verdict, base) for verdict in checked.verdicts]
+    cases += [_told(each, [promise(each.objective)], str(each), 0) for each in checked.compared]
     cases += [_skipped(unjudged) for unjudged in checked.unjudged]
     outcomes = [*(verdict.outcome for verdict in checked.verdicts), *(each.outcome for each in checked.compared)]
     failures, unknown = outcomes.count(VIOLATED), outcomes.count(CANNOT_TELL)
@@ -48,10 +49,6 @@ def _case(verdict: Verdict, base: str) -> str:
     ]
     message = f"{undetermined([verdict])} and could change the verdict"
     return _told(verdict, lines, message if verdict.outcome == CANNOT_TELL else _message(verdict), seconds)
-
-
-def _compared(comparison: Comparison) -> str:
-    return _told(comparison, [promise(comparison.objective)], str(comparison), 0)
 
 
 def _told(judged: Verdict | Comparison, lines: Sequence[str], message: str, seconds: float) -> str:

@@ -32,7 +32,7 @@ from ingest.query.means import check_bins
 from ingest.query.offsets import OffsetOverview, offset_overviews
 from ingest.query.origin import Origin
 from ingest.query.overview import AN_OCTAVE
-from ingest.query.question import ALL, Answer, Question, edges_of
+from ingest.query.question import ALL, Answer, Question, edges_of, failed_words
 from ingest.query.table import Table, of_rows
 from ingest.query.windows import Bounds, Span, widen
 
@@ -40,6 +40,7 @@ NAMES = tuple(name for name in LABELS if name != "kind")
 MOST_WINDOWS = 240  # of a side, that bounds are made of: neighbours are added up to so many
 PERCENTILES = parse_percentiles("50,90,99,100")
 SIDES = ("inside", "outside", "during", "other")  # the last two: in the time of the box, and at all other times
+NOT_COUNTED = "they are in no box; --where outcome=failed counts them by how long they took"
 FORM = "--box takes a range of time and one of latency, such as +26s..+36s,1s.. (either may be open, as in ..,1s..)"
 
 
@@ -118,7 +119,8 @@ def explained(origin: Origin, question: Question, box: Box) -> Explained:
     check_bins(whole, "boxes of latency")
     if question.slowest_failures and any(outcome_of(kind) == FAILED for _, kind in whole.layouts):
         of_others = replace(question, where={**question.where, OUTCOME: OK})  # how long failed ones took is no latency
-        return explained(origin, of_others, box)
+        others = explained(origin, of_others, box)
+        return replace(others, notes=(*others.notes, *failed_words(whole.parts, NOT_COUNTED)))
     kinds = frozenset(whole.layouts)  # the run and kind of all that is counted
     if len({run for run, _ in kinds}) < len(kinds):
         raise UsageError(f"a box counts one kind of latency: choose it with --where kind=..., one of {whole.kind}")

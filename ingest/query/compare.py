@@ -473,7 +473,7 @@ def grouped(
         )
     if "kind" not in by and any("kind" in side.by for side in sides):
         raise UsageError(f"several kinds here ({', '.join(sorted(kinds[0] | kinds[1]))}): choose one with --where kind=KIND")
-    notes = [UNLIKE_BINS] if len({part.layout for side in sides for part in side.parts}) > 1 else []
+    notes = [UNLIKE_BINS] if len({part.layout.timed for side in sides for part in side.parts}) > 1 else []
     if is_lag(baseline, run) and "op" not in by:
         notes.append(UNLIKE_EVENTS)
     first, second = (tuple(regrouped(each, by) for each in own) for own in windows)

@@ -517,13 +517,13 @@ def _succeeded(series: Series) -> Series:
 SLOWEST = "they are slower than any, and in no mean; --failures apart shows how long they took, ignore leaves them out"
 
 
-def failed_words(parts: Iterable[Intervals[Group]]) -> tuple[str, ...]:
-    """Return a sentence on the operations that failed, where they are ranked above all others."""
+def failed_words(parts: Iterable[Intervals[Group]], where: str = SLOWEST) -> tuple[str, ...]:
+    """Return a sentence on the operations that failed, where they rank above all others; `where` says what became of them."""
     failing = [part for part in parts if part.layout.timed is not part.layout]
     if not failing:
         return ()
     failed, every = sum(total(part.failures) for part in failing), sum(total(part.counts) for part in parts)
-    return (f"{figure(100 * failed / every)} % of operations failed: {SLOWEST}",)
+    return (f"{figure(100 * failed / every)} % of operations failed: {where}",)
 
 
 def layers_beside(layers: Sequence[str], kind: str, question: Question) -> tuple[str, ...]:

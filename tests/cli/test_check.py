@@ -565,7 +565,7 @@ def test_a_check_without_objectives_shows_how_to_give_them(tmp_path: Path, sourc
 @pytest.mark.slow
 def test_record_needs_whole_runs_and_a_store_that_is_there(store, tmp_path: Path) -> None:
     part = tailboard("check", SLA, store.url, "--record", "--from", "+10s")
-    assert (part.returncode, part.stdout) == (2, "") and "leave out --where, --from and --to" in part.stderr
+    assert (part.returncode, part.stdout) == (2, "") and "leave out --where, --from, --to and --failures" in part.stderr
     none = tailboard("check", SLA, f"sqlite:{tmp_path / 'none.db'}", "--record")
     assert none.returncode == 4 and "there is no store" in none.stderr
     assert not (tmp_path / "none.db").exists()

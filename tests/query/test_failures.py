@@ -144,7 +144,7 @@ def test_stores_rank_failed_operations_as_files_do(kind: str, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", [4, 5, 7])
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 7])
 def test_a_store_of_an_older_version_is_read_and_takes_failed_operations(version: int, tmp_path: Path) -> None:
     """It holds a run in which nothing failed, as it was written then; one with failures is loaded beside it."""
     (tmp_path / "sound").mkdir()

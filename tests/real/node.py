@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ctypes.util import find_library
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -69,7 +70,7 @@ def built() -> Path:
     """Return the home of a node, fetched and compiled unless that is done of these very sources."""
     home, java = BUILD / version(), java_home() / "bin"
     jars, major = home / "lib", HERE / f"major{version()[0]}" / "Major.java"
-    sources = [HERE / "RealNode.java", HERE / "RealPlugin.java", major, HERE / "pom.xml"]
+    sources = [HERE / "RealNode.java", HERE / "RealPlugin.java", major, HERE / "pom.xml", Path(__file__)]
     state = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
     if _text(home / "ready") == state:
         return home
@@ -87,6 +88,14 @@ def built() -> Path:
             for jar in jars.glob(pattern):
                 jar.rename(folder / jar.name)
         (folder / "plugin-descriptor.properties").write_text(DESCRIPTOR.format(version=version(), name=name, classname=classname))
+    (home / "native").mkdir()
+    if zstd := find_library(
+        "zstd"
+    ):  # what `best_compression` of 9 compresses with: Maven Central has no native library of the server
+        found = next(path for path in Path("/usr/lib").rglob(zstd))
+        (home / "native" / "libzstd.so").symlink_to(found)
+    elif version().startswith("9"):
+        raise RuntimeError(f"Elasticsearch {version()} needs libzstd (Debian: libzstd1)")
     (home / "ready").write_text(state)
     return home
 
@@ -104,6 +113,8 @@ def running(data: Path, port: int = 0, *settings: str) -> Iterator[tuple[str, su
         "-Xmx1g",
         "-XX:+UseSerialGC",
         "-XX:TieredStopAtLevel=1",
+        f"-Des.nativelibs.path={home}/native",
+        "-Dorg.elasticsearch.nativeaccess.enableVectorLibrary=false",  # without its library there is none of the others, either
         "-cp",
         f"{home}/lib/*:{home}/node",
     ]

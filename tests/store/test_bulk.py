@@ -243,21 +243,34 @@ def test_a_deletion_in_an_index_that_is_not_there_is_none_and_makes_no_index(dou
     assert not (tmp_path / "letters").exists()
 
 
-def test_items_of_a_shard_that_failed_at_a_refresh_are_sent_again(double, tmp_path: Path, monkeypatch) -> None:
-    """They may be written already: seen on a node of 9.5.3. The double writes them, and each third answer says that the shard failed."""
-    failed = {"type": "refresh_failed_engine_exception", "reason": "Refresh failed"}
+@pytest.mark.parametrize(
+    ("status", "failed", "words"),
+    [
+        (500, "refresh_failed_engine_exception", "refresh="),
+        (503, "unavailable_shards_exception", "timeout="),
+        (503, "process_cluster_event_timeout_exception", "timeout="),
+    ],
+)
+def test_items_of_a_shard_that_failed_are_sent_again(
+    double, tmp_path: Path, monkeypatch, status: int, failed: str, words
+) -> None:
+    """They may be written already: seen on nodes. The double writes them, and each third answer says that the shard failed.
+
+    At a refresh; or because the only node that held it was killed: 503 of an item ended the load.
+    """
+    outcome = {"status": status, "error": {"type": failed, "reason": "it failed"}}
     sent, answers = Connection.sent, []
 
     def failing(self, method: str, target: str, *rest):
-        status, headers, body = sent(self, method, target, *rest)
-        if "/_bulk" not in target or "refresh=" not in target:
-            return status, headers, body
+        code, headers, body = sent(self, method, target, *rest)
+        if "/_bulk" not in target or words not in target:
+            return code, headers, body
         answers.append(target)
         if len(answers) % 3 == 1:
             items = json.loads(body)["items"]
-            broken = [{op: {**item, "status": 500, "error": failed} for op, item in one.items()} for one in items]
+            broken = [{op: {**item, **outcome} for op, item in one.items()} for one in items]
             body = json.dumps({"errors": True, "items": broken}).encode()
-        return status, headers, body
+        return code, headers, body
 
     monkeypatch.setattr(Connection, "sent", failing)
     ground, file = ElasticGround(double.url), SqliteGround(tmp_path)

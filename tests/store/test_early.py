@@ -94,7 +94,7 @@ def test_early_stories_of_all_recordings(ground: ElasticGround, told) -> None:
 
 @pytest.mark.parametrize("attribution", ["completion", "in-flight"])
 @pytest.mark.parametrize("hosts", [1, 2])
-def test_nothing_is_read_for_the_findings_of_a_run_that_a_load_alone_writes(
+def test_l5_nothing_is_read_for_the_findings_of_a_run_that_a_load_alone_writes(
     hosts: int, attribution: str, ground: ElasticGround, told, tmp_path: Path, monkeypatch
 ) -> None:
     monkeypatch.setattr(ElasticStore, "answer", None)

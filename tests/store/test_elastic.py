@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import random
@@ -359,14 +360,14 @@ def test_urls_that_cannot_be_are_refused(url: str, reason: str) -> None:
         ("cloud:perf:ZWNlLmV4YW1wbGU6OTI0MyRhYmMk", ["https://abc.ece.example:9243"]),
     ],
 )
-def test_urls_name_nodes(url: str, nodes: list[str]) -> None:
+def test_l3_urls_name_nodes(url: str, nodes: list[str]) -> None:
     address = parse_address(url)
     assert (address.nodes, address.prefix) == (nodes, "x" if "index_prefix" in url else "tailboard")
     assert parse_address(address.store) == address
 
 
 @pytest.mark.slow
-def test_a_node_that_goes_leaves_the_load_to_the_others(ground, clean, monkeypatch) -> None:
+def test_l3_a_node_that_goes_leaves_the_load_to_the_others(ground, clean, monkeypatch) -> None:
     monkeypatch.setattr("ingest.store.elastic.bulk.BODY_BYTES", 1 << 16)
     gone = FaultProxy(ground.server, share=1, faults=["down"], only=lambda *_: gone.calls > 8, away=3600)
     with gone, FaultProxy(ground.server, share=0) as left:
@@ -535,6 +536,38 @@ def test_tls_needs_a_certificate_that_is_trusted(ground, capsys, monkeypatch, tm
         monkeypatch.setenv("TAILBOARD_ES_CA_FILE", "/no/such/file.pem")
         assert command(words) == 4
         assert "TAILBOARD_ES_CA_FILE: there is no file" in capsys.readouterr().err
+
+
+CLOUD_HOST, KEY = "abc.cloud.example", "cmlnaHQ6a2V5"
+WAYS = {  # what security.md and elasticsearch.md name: the variable that trusts the server, and how its URL is written
+    "authority": ("CA_FILE", str(CERTIFICATE), "https://127.0.0.1:{port}"),
+    "fingerprint": ("FINGERPRINT", fingerprint(), "https://127.0.0.1:{port}"),
+    "several": ("FINGERPRINT", fingerprint().lower().replace(":", ""), "https://127.0.0.1:{gone},127.0.0.1:{port}"),
+    "cloud": ("FINGERPRINT", fingerprint(), "cloud:perf:{cloud}"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_l3_each_way_to_a_server_that_the_pages_name_is_one(way: str, tmp_path: Path, capsys, monkeypatch) -> None:
+    """Over TLS and with an API key: set up, load, ask. A Cloud ID names the host, which is this machine here."""
+    variable, text, url = WAYS[way]
+    asked = socket.getaddrinfo
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *rest: asked(*("127.0.0.1" if host == CLOUD_HOST else host, *rest)))
+    monkeypatch.setenv(f"TAILBOARD_ES_{variable}", text)
+    monkeypatch.setenv("TAILBOARD_ES_API_KEY", KEY)
+    with ElasticsearchDouble(version=SERVER, api_key=KEY) as double, TlsFront(double.url) as front, socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        port, domain = front.url.rpartition(":")[2], CLOUD_HOST.partition(".")[2]
+        cloud = base64.b64encode(f"{domain}:{port}$abc$".encode()).decode()
+        named = url.format(port=port, gone=nobody.getsockname()[1], cloud=cloud)
+        assert command(["setup", "--elasticsearch", named]) == 0
+        loaded(named, [a_log(tmp_path / "logs")], reading=ZERO)
+        capsys.readouterr()
+        assert command(["percentiles", named, "--step", "all", "--format", "csv"]) == 0
+        assert len(capsys.readouterr().out.splitlines()) == 2
+        monkeypatch.setenv("TAILBOARD_ES_API_KEY", KEY[:-1] + "A")
+        assert command(["percentiles", named]) == 4
+        assert "(401)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("order", [("h1", "h2", "h3"), ("h2", "h1", "h3"), ("h3", "h2", "h1")], ids=" ".join)

@@ -103,7 +103,7 @@ def test_esql(double) -> None:
         assert row["worst_p99"] == max(values)
 
 
-def test_esql_of_histograms_is_right_to_what_the_page_says_and_no_query_of_8() -> None:
+def test_l4_esql_of_histograms_is_right_to_what_the_page_says_and_no_query_of_8() -> None:
     """Not more than the double knows: that a server is off by 2.5 % at most was measured by hand."""
     for version in ("8.19.5", "9.5.1"):
         with ElasticsearchDouble(version=version) as found:

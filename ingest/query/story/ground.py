@@ -423,11 +423,14 @@ def _outcomes_of(rows: Intervals[Group], by: Sequence[str], start_ns: Int, step_
     """Return how many operations failed by group and window, None where none did."""
     if not rows.failures.any():
         return None
-    cells = rows.series, (rows.start_ns - start_ns[0]) // step_ns
-    failed, every = np.zeros((2, len(rows.table), len(start_ns)), np.int64)
+    keys = sorted(set(rows.table))  # an answer has them as they were read
+    code_of = {key: code for code, key in enumerate(keys)}
+    group = np.array([code_of[key] for key in rows.table], np.int64)[rows.series]
+    cells = group, (rows.start_ns - start_ns[0]) // step_ns
+    failed, every = np.zeros((2, len(keys), len(start_ns)), np.int64)
     np.add.at(failed, cells, rows.failures)
     np.add.at(every, cells, rows.samples)
-    return Outcomes(tuple(tuple(zip(by, key, strict=True)) for key in rows.table), failed, every)
+    return Outcomes(tuple(tuple(zip(by, key, strict=True)) for key in keys), failed, every)
 
 
 def _figures(rows: Intervals[Group]) -> tuple[Float, Float, Float, Float, Float]:

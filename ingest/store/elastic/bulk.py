@@ -40,6 +40,7 @@ from ingest.store.elastic.client import (
     closed_sentence,
     is_disk_full,
     limit_sentence,
+    waited_in_vain,
 )
 from ingest.store.elastic.documents import Chunk, chunked, documents_of, halves
 
@@ -128,7 +129,7 @@ def put_at_once(connection: Connection, chunk: Chunk, what: str) -> list[Mapping
     that is too large alone.
     """
     try:
-        answer = connection.call("POST", "/_bulk", chunk.body, _none_rejected, refresh=True)
+        answer = connection.call("POST", "/_bulk", chunk.body, _none_rejected, refresh=True, timeout=connection.waiting)
     except TooLargeError:
         parts = list(halves(chunk))
         if len(parts) < 2:
@@ -155,11 +156,11 @@ def _none_rejected(answer: Answer) -> Any:
 
 
 def _passing(outcome: Mapping[str, Any]) -> str:
-    """Return why the error of an item passes, empty text if it does not: overload, or a shard that failed and starts again."""
-    if int(outcome.get("status", 0)) == OVERLOADED:
+    """Return why the error of an item passes, empty text if it does not: overload, or a shard that is to come back."""
+    status, kind = int(outcome.get("status", 0)), (outcome.get("error") or {}).get("type", "")
+    if status == OVERLOADED:
         return OVERLOADED_SENTENCE
-    failed = (outcome.get("error") or {}).get("type") == REFRESH_FAILED
-    return SHARD_FAILED_SENTENCE if failed else ""
+    return SHARD_FAILED_SENTENCE if kind == REFRESH_FAILED else waited_in_vain(status, kind)
 
 
 class Sender:
@@ -324,7 +325,9 @@ class Sender:
         """Send a part once; return the documents to send again, and why; or how it failed as a whole."""
         try:
             words: dict[str, Any] = {"refresh": True} if refresh else {}
-            answer = self._connection.once("POST", "/_bulk", part.chunk.body, filter_path=ANSWER, **words)
+            answer = self._connection.once(
+                "POST", "/_bulk", part.chunk.body, filter_path=ANSWER, timeout=self._connection.waiting, **words
+            )
             return self._judged(part.chunk, answer)
         except (TransientError, TooLargeError) as error:
             return error

@@ -31,6 +31,9 @@ FIRST_CONTACT_SECONDS = 2.0
 CONNECTIONS = 4
 NDJSON = "application/x-ndjson"
 PRODUCT = "Elasticsearch"
+UNAVAILABLE = 503
+WITHOUT_SHARD = ("unavailable_shards_exception", "no_shard_available_action_exception", "search_phase_execution_exception")
+NO_COPY = "a shard has no copy on any node that runs: start the node again that held it"
 MAJORS = ("8", "9")
 PRESSURE = re.compile(r"coordinating_operation_bytes=(\d+).*max_coordinating(?:_and_primary)?_bytes=(\d+)")
 
@@ -217,6 +220,11 @@ class Connection(Client):
         error = _judged(answer)
         raise error if ours or not isinstance(error, Refusal) else self._not_elasticsearch(answer)
 
+    @property
+    def waiting(self) -> str:
+        """Return how long the server may wait for a shard before it says that there is none: less than we wait for it."""
+        return f"{max(int(self.request_seconds * 500), 1)}ms"
+
     def refresh(self, *indices: str) -> None:
         """Let searches see all that anybody has written to indices; those that are not there are none."""
         self.call("POST", f"/{','.join(indices)}/_refresh", ignore_unavailable=True)
@@ -232,6 +240,15 @@ class Connection(Client):
         return StoreError(f"{self.url} answers, but is not Elasticsearch: check host and port")
 
 
+def waited_in_vain(status: int, kind: str) -> str:
+    """Return what to do where the server waited in vain, for a shard or for its master; empty text for any other error."""
+    if status != UNAVAILABLE:
+        return ""
+    return (
+        NO_COPY if kind in WITHOUT_SHARD else f"the server answers {status} {kind or 'unavailable'}: it is overloaded or starting"
+    )
+
+
 def _judged(answer: Answer) -> Exception:
     """Return what an error answer means: to be sent again, too large, forbidden, or refused."""
     status, decoded = answer.status, answer.decoded()
@@ -242,6 +259,8 @@ def _judged(answer: Answer) -> Exception:
     if kind == "cluster_block_exception" and is_disk_full(reason):
         return TransientError(block_sentence(reason))
     if status in PASSING:
+        if vain := waited_in_vain(status, kind):
+            return TransientError(vain, answer.after)
         text = f"the server answers {status} {kind or 'unavailable'}: it is overloaded or starting"
         if status != OVERLOADED:
             return TransientError(text, answer.after)

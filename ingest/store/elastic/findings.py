@@ -148,16 +148,12 @@ def findings_of(connection: Connection, names: Names, runs: Iterable[str]) -> li
         StoredFinding(
             run=one["run"]["id"],
             text=one.get("text", ""),
-            **{**{name: one["finding"][name] for name in FINDING}, "stamp": _stamp(one["finding"]["stamp"])},
+            **{**{name: one["finding"][name] for name in FINDING}, "stamp": stamp if isinstance(stamp, str) else stamp[0]},
         )
         for one in stored
+        for stamp in [one["finding"]["stamp"]]  # alone where an earlier version told it
     ]
     return sorted(kept, key=lambda document: (document.run, document.rank))
-
-
-def _stamp(stored: str | Sequence[str]) -> str:
-    """Return the stamp of a stored finding; those of earlier versions have it alone."""
-    return stored if isinstance(stored, str) else stored[0]
 
 
 def _id(document: StoredFinding) -> str:

@@ -216,7 +216,11 @@ class CachedWindows:
     def add(self, windows: Intervals[Series]) -> None:
         """Add windows of latencies as they are written."""
         if self.kept is not None:
-            rows = narrowed(_as_documents(windows).relabelled(_labels_kept))
+            rows = narrowed(
+                _as_documents(windows).relabelled(
+                    lambda series: Series(**{label: getattr(series, label) for label in LABELS_KEPT})
+                )
+            )
             self.kept.append(rows)
             self._bytes += _bytes_of(rows)
         self._check()
@@ -309,10 +313,6 @@ def _labels_of(key: RollupKey) -> dict[str, Any]:
 
 def _bytes_of(windows: Intervals[Series]) -> int:
     return int(windows.bins.nbytes + windows.counts.nbytes)
-
-
-def _labels_kept(series: Series) -> Series:
-    return Series(**{label: getattr(series, label) for label in LABELS_KEPT})
 
 
 def _as_documents(windows: Intervals[Series]) -> Intervals[Series]:

@@ -1,4 +1,4 @@
-"""Endpoints for documents: _bulk, _doc, _create, _update, _mget, _delete_by_query."""
+"""Endpoints for documents: _bulk, _doc, _create, _update, _mget."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from typing import Any
 
 import orjson
 
-from tests.doubles.elasticsearch import queries
 from tests.doubles.elasticsearch.api_search import source_filter
 from tests.doubles.elasticsearch.bulk import ItemFailure, refreshed
 from tests.doubles.elasticsearch.bulk_lines import Write, read_lines
-from tests.doubles.elasticsearch.columns import View
-from tests.doubles.elasticsearch.errors import CannotDo, Refusal, ShardFailure, error_body, illegal, no_such_index, refuse
+from tests.doubles.elasticsearch.errors import CannotDo, Refusal, error_body, no_such_index, refuse
 from tests.doubles.elasticsearch.indices import Index
 from tests.doubles.elasticsearch.mapping import deep
 from tests.doubles.elasticsearch.node import Answer, Node, Request
-from tests.doubles.elasticsearch.search import all_failed
 from tests.doubles.elasticsearch.shards import Document
 from tests.doubles.elasticsearch.sources import SourceFilter, loads
 
@@ -207,60 +204,3 @@ def mget(node: Node, request: Request) -> Answer:
         shown = SourceFilter(one["_source"]) if "_source" in one else source_filter(request)
         found.append(_found(node.indices.by_name[name], str(one["_id"]), shown))
     return 200, {"docs": found}
-
-
-def delete_by_query(node: Node, request: Request) -> Answer:
-    """Answer `_delete_by_query` (from the documentation, not recorded): deletes what a search finds, unless it changed since."""
-    given, body = request.parameters, request.json(required=True)
-    if (
-        request.flag("wait_for_completion", True) is False
-        or given.get("requests_per_second", "-1") != "-1"
-        or given.get("refresh") == "wait_for"
-    ):
-        raise CannotDo("_delete_by_query in the background, throttled, or with refresh=wait_for")
-    if set(body) != {"query"}:
-        raise (
-            CannotDo(f"_delete_by_query with {sorted(body)}")
-            if body
-            else refuse(400, "action_request_validation_exception", "Validation Failed: 1: query is missing;")
-        )
-    if given.get("conflicts", "abort") not in ("abort", "proceed"):
-        raise illegal(f'conflicts may only be "proceed" or "abort" but was [{given["conflicts"]}]')
-    begin = time.monotonic()
-    readers = node.readers(node.selected(request))
-    view = View(readers)
-    try:
-        mask = queries.parse(body["query"], request.text, node.millis()).mask(view)
-    except ShardFailure as failure:
-        raise all_failed([(reader, failure) for reader in readers]) from None
-    status, answer = _sweep(node, request, view, mask.nonzero()[0].tolist(), proceed=given.get("conflicts") == "proceed")
-    return status, {"took": int((time.monotonic() - begin) * 1000), **answer}
-
-
-def _sweep(node: Node, request: Request, view: View, numbers: list[int], *, proceed: bool) -> Answer:
-    writer = node.writer()
-    deleted, conflicts, failures, status = 0, 0, [], 200
-    size = int(request.parameters.get("scroll_size", 1000))
-    batches = 0
-    for start in range(0, len(numbers), size):
-        batches += 1
-        for number in numbers[start : start + size]:
-            reader, document = view.document(number)
-            one = Write("delete", reader.index.name, document.identifier, if_seq_no=document.sequence, if_primary_term=1)
-            try:
-                writer.apply(one)
-                deleted += 1
-            except ItemFailure as failure:
-                conflicts += failure.status == 409
-                if not (failure.status == 409 and proceed):
-                    failures.append(
-                        {"index": reader.index.name, "id": document.identifier, "cause": failure.error, "status": failure.status}
-                    )
-                    status = failure.status
-        if failures:
-            break
-    writer.finish("true" if request.flag("refresh") else "false")
-    return status, {
-        "timed_out": False, "total": len(numbers), "deleted": deleted, "batches": batches, "version_conflicts": conflicts, "noops": 0,
-        "retries": {"bulk": 0, "search": 0}, "throttled_millis": 0, "requests_per_second": -1.0, "throttled_until_millis": 0, "failures": failures,
-    }  # fmt: skip

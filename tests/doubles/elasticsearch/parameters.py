@@ -49,9 +49,6 @@ OBEYED: dict[str, set[str]] = {
     "resolve": CHOICE,
     "cat_indices": {"format", "h", "s", "bytes", "master_timeout", "expand_wildcards", "v"},
     "stats": {"level", "expand_wildcards", "forbid_closed_indices"},
-    "delete_by_query": {*CHOICE, "refresh", "conflicts", "timeout", "wait_for_completion", "scroll_size",
-        "slices", "scroll", "request_cache", "preference", "requests_per_second",
-        "wait_for_active_shards", "search_timeout"},
     "cluster_settings": {"include_defaults", "flat_settings", "master_timeout", "timeout"},
     "nodes_stats": {"timeout"},
     "has_privileges": set(),
@@ -83,8 +80,6 @@ REFUSED: dict[str, str] = {
     "resolve": "mode",
     "cat_indices": "health help include_unloaded_segments pri time",
     "stats": "completion_fields fielddata_fields fields groups include_segment_file_sizes include_unloaded_segments",
-    "delete_by_query": "_slice analyze_wildcard analyzer default_operator df from lenient q routing search_type "
-    "sort stats terminate_after version max_docs",
     "esql": "delimiter drop_null_columns",
 }
 ALWAYS_REFUSED = {"error_trace", "human", "format", "source", "source_content_type"}

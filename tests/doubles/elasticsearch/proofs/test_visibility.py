@@ -207,27 +207,6 @@ def test_sequence_numbers_guard_a_write(server: ElasticsearchDouble) -> None:
     assert server.documents("x") == {"a": {"n": 2}}
 
 
-def test_delete_by_query_takes_what_a_search_would_find() -> None:
-    with ElasticsearchDouble(modules=("reindex",)) as double:
-        for number in range(5):
-            put(double, str(number), n=number, k="even" if number % 2 == 0 else "odd")
-        query = {"query": {"term": {"k.keyword": "even"}}}
-        assert send(double, "POST", "/x/_delete_by_query", query).body["total"] == 0
-        send(double, "POST", "/x/_refresh")
-        put(double, "2", n=22, k="even")  # changed since the refresh: a conflict
-        conflict = send(double, "POST", "/x/_delete_by_query", query)
-        assert (conflict.status, conflict.body["version_conflicts"], len(conflict.body["failures"])) == (409, 1, 1)
-        assert conflict.body["deleted"] == 2  # of the same batch
-        assert sorted(double.documents("x")) == ["1", "2", "3"]
-        stale = send(double, "POST", "/x/_delete_by_query?conflicts=proceed&refresh=true", query)
-        assert (stale.status, stale.body["deleted"], stale.body["version_conflicts"], stale.body["failures"]) == (200, 0, 3, [])
-        send(double, "POST", "/x/_refresh")
-        again = send(double, "POST", "/x/_delete_by_query?refresh=true", query).body
-        assert (again["total"], again["deleted"], again["version_conflicts"]) == (1, 1, 0)
-        assert count(double) == 2
-        assert double.refusals == []
-
-
 def test_three_shards_hold_what_one_would() -> None:
     with ElasticsearchDouble() as double:
         send(double, "PUT", "/x", {"settings": {"number_of_shards": 3, "number_of_replicas": 0}})
