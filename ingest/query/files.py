@@ -26,7 +26,7 @@ from ingest.query.aggregate import (
 from ingest.query.coverage import ANY_KIND, caveats_asked, missing_from, of_asked_kinds, widths_asked
 from ingest.query.means import holds_means_alone, own_facts, whole_runs_of
 from ingest.query.origin import BREATHS, INTERVAL_LOG, LOGS, OFFSET_TICKS, OFFSETS, PERCENTILES, WEIGHED, WHOLE_RUNS, Capabilities
-from ingest.query.plan import Merged, Sums, answer_of, settled
+from ingest.query.plan import Merged, Sums, alike_in, answer_of, settled
 from ingest.query.question import (
     ALL,
     AUTO,
@@ -219,14 +219,8 @@ class Files:
             caveats=caveats,
             apart=apart,
             notes=beside_entries(sources, replace(self.found, caveats=caveats)),
-            alike=self._alike(sources),
+            alike=alike_in(sums.series),
         )
-
-    def _alike(self, sources: Sequence[Source]) -> frozenset[str]:
-        """Return the labels of jobs that all sources have in common, and that no rows tell."""
-        of_rows = {name for source in sources for name in row_labels(source)}
-        names = (name for name in ("volume", "job", "tag") if name not in of_rows)
-        return frozenset(name for name in names if len({getattr(source.context.series, name) for source in sources}) == 1)
 
     def _in_both(self, sources: Sequence[Source]) -> Iterator[Missing]:
         """Yield what files that were read hold of operations of others of their run."""

@@ -64,7 +64,7 @@ class Merged:
 
     `selected` are the series, or files, that the windows are from, and `jobs` all series that are selected. The reach of runs in
     `loading` may be older than their windows. `means_alone` are series that have no histogram, `whole_runs` and `whole_rows` what
-    tools report of whole runs. `lacking` is what these runs lack, `alike` labels that all series have in common. `notes` come
+    tools report of whole runs. `lacking` is what these runs lack, `alike` those that all series of a host share. `notes` come
     after what is said of moved edges of a range; `apart` is said of runs that are left out.
     """
 
@@ -95,6 +95,13 @@ def settled(origin: Origin, question: Question) -> Question:
     from ingest.query.story.steady import steady_runs  # the method of findings, which most questions do without
 
     return replace(question, begin=Settled(steady_runs(origin, question)))
+
+
+def alike_in(series: Collection[Series]) -> frozenset[str]:
+    """Return the labels of jobs (volume, job, tag) that all series of a host have in common: they tell no parts of it apart."""
+    hosts = len({each.host for each in series})
+    names = ("volume", "job", "tag")
+    return frozenset(name for name in names if len({(each.host, getattr(each, name)) for each in series}) == hosts > 0)
 
 
 def answer_of(merged: Merged, question: Question) -> Answer:

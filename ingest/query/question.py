@@ -283,7 +283,7 @@ class Answer(Value):
     "all"): rates of the first and the last window count that time alone. `auto_ns` is the step that "auto" would have, where a
     store was asked for the whole range. `layers` are those that the selected data was timed at, also where rows are of one alone.
     `series` is how many files that may hold them, or how many stored series of the kinds of the answer, the rows are from.
-    `alike` are the labels of jobs (volume, job, tag) that all selected series have in common, so far as that is known.
+    `alike` are the labels of jobs (volume, job, tag) that all selected series of a host have in common, so far as that is known.
     """
 
     parts: tuple[Intervals[Group], ...]

@@ -20,7 +20,7 @@ from ingest.core.layout import Layout, common_layout
 from ingest.core.units import format_duration
 from ingest.query.coverage import caveats_asked, widths_asked
 from ingest.query.means import own_facts
-from ingest.query.plan import Merged, Sums, answer_of, troubles
+from ingest.query.plan import Merged, Sums, alike_in, answer_of, troubles
 from ingest.query.question import (
     ALL,
     AUTO,
@@ -247,9 +247,7 @@ def _merged(
         notes=[*sentences(chosen, question.by), *_warnings(_asked(catalogue, question, labels))],
         answered_from=" and ".join(way for way, taken in ways if taken),
         auto_ns=0 if step else auto_step_of(catalogue, question, key),
-        alike=frozenset(
-            name for name in ("volume", "job", "tag") if len({getattr(stored.series, name) for stored in catalogue.series}) == 1
-        ),
+        alike=alike_in([stored.series for stored in catalogue.series]),
     )
     return read, rolled
 

@@ -643,6 +643,24 @@ def test_a_ramp_is_an_edge_and_the_same_in_the_middle_is_an_episode() -> None:
     assert sorted(edges(range(8), range(50, 58))) == [EDGE, EPISODE]
 
 
+def test_files_whose_hosts_have_one_job_each_are_asked_once(tmp_path: Path, monkeypatch) -> None:
+    read, answered = [], Files.answer
+    monkeypatch.setattr(Files, "answer", lambda *asked: read.append(asked) or answered(*asked))
+
+    def log(host: str, job: int) -> None:
+        (tmp_path / host).mkdir(exist_ok=True)
+        rows = (f"{second * 1000}, 0, 4096, {', '.join(['0'] * 400 + ['9'] + ['0'] * 1455)}\n" for second in range(1, 31))
+        (tmp_path / host / f"bench_clat_hist.{job}.log").write_text("".join(rows))
+
+    log("a", 1), log("b", 1)
+    ground, _ = grounds(Files([tmp_path], jobs=1), Question())
+    assert (len(read), ground.finer, len(ground.groups)) == (1, None, 2)
+    log("b", 2)
+    ground, _ = grounds(Files([tmp_path], jobs=1), Question())
+    assert ground.finer is not None
+    assert (len(read), len(ground.finer.groups), len(ground.groups)) == (3, 3, 2)
+
+
 def test_parts_of_members_are_held_once_and_only_where_they_are_not_too_large(monkeypatch) -> None:
     rng, groups, windows = np.random.default_rng(1), [(f"h{job % 4}", f"j{job:02}", "read") for job in range(32)], 200
     layout, asked = fio_layout(29, 1), []
