@@ -276,5 +276,5 @@ def test_items_of_a_shard_that_failed_are_sent_again(
     ground, file = ElasticGround(double.url), SqliteGround(tmp_path)
     for store in (ground, file):
         loaded(store.url, [EXAMPLE])
-    assert len(answers) >= 4
+    assert len(answers) > 1  # the first one failed; how many there are depends on when senders are idle
     assert ground.documents() == file.documents()
