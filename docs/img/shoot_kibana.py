@@ -2,7 +2,7 @@
 
     npm ci --prefix tests/vega && python docs/img/shoot_kibana.py [FOLDER]
 
-No Kibana draws them: its frame, controls and Lens panels are not in the pictures. The run is the example; the panels of two runs
+Without a FOLDER those that pages show. No Kibana draws them: its frame, controls and Lens panels are not in the pictures. The run is the example; the panels of two runs
 have two of its hosts, each loaded as a run of its own; those of coordinated omission the simulated stall; those of Snabb
 timelines rings that the tests write; of the layers logs that the tests write.
 """
@@ -10,6 +10,7 @@ timelines rings that the tests write; of the layers logs that the tests write.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-ROOT = Path(__file__).parents[2]
+HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
+SHOWN = {name for page in (ROOT / "docs").rglob("*.md") for name in re.findall(r"kibana-[\w-]+\.png", page.read_text())}
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from elasticsearch import Elasticsearch  # noqa: E402  # the checkout first
@@ -46,7 +48,7 @@ ABOVE = ".vega-bindings { display: flex; gap: 14px; order: -1; margin: 0 0 6px }
 
 def main() -> None:
     """Write the pictures to the folder that is named, by default the one of this script."""
-    target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"])
         subprocess.run([sys.executable, str(STALL), folder], check=True)  # noqa: S603  # our own example
@@ -93,10 +95,13 @@ def shot(
         with drawing(browser, 6, colors, (1060, 520)) as page:
             page.page.add_style_tag(content=ABOVE)
             for name, spec in specs.items():
+                picture = f"kibana-{name}{theme}.png"
+                if target == HERE and picture not in SHOWN:
+                    continue
                 width, height = SIZES.get(name.rsplit("-", 1)[-1], (1000, 360))
                 page.draw(spec, width=width, height=height)
                 page.page.wait_for_timeout(700)
-                page.page.locator("#place").screenshot(path=target / f"kibana-{name}{theme}.png")
+                page.page.locator("#place").screenshot(path=target / picture)
 
 
 def answered(client: Elasticsearch, spec: dict, shown: Shown) -> dict:
