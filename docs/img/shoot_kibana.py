@@ -2,7 +2,9 @@
 
     npm ci --prefix tests/vega && python docs/img/shoot_kibana.py [FOLDER]
 
-Without a FOLDER those that pages show. No Kibana draws them: its frame, controls and Lens panels are not in the pictures. The run is the example; the panels of two runs
+Without a FOLDER those that pages show.
+
+No Kibana draws them: its frame, controls and Lens panels are not in the pictures. The run is the example; the panels of two runs
 have two of its hosts, each loaded as a run of its own; those of coordinated omission the simulated stall; those of Snabb
 timelines rings that the tests write; of the layers logs that the tests write.
 """
