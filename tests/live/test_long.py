@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.live import heeding
 from ingest.store import open_store
 from tests.live.feeding import HEAD, Clock, answers, batch, begun, log_lines
 
@@ -88,3 +89,15 @@ def test_a_hook_is_called_once_rollups_are_there(tmp_path: Path) -> None:
         total = sum(tail.account.samples for tail in watch.watching.tails.values())
         assert [run for run, _ in seen] == ["r", "r"] and 0 < seen[0][1] < seen[1][1] == total
         watch.settle()
+
+
+def test_r5_what_runs_for_long_collects_garbage_though_commands_do_not() -> None:
+    """Each look at the files leaves circles behind; with the thresholds of a short command none of them ever went: 6 kB a move."""
+    before = gc.get_threshold()
+    gc.set_threshold(100_000, 50, 50)
+    try:
+        with heeding(lambda *_: None):
+            assert gc.get_threshold() == (700, 10, 10)
+        assert gc.get_threshold() == (100_000, 50, 50)
+    finally:
+        gc.set_threshold(*before)
