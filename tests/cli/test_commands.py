@@ -320,7 +320,7 @@ def as_nobody(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     script = (
         "import os, sys, ingest.cli, ingest.cli.load, ingest.cli.percentiles, ingest.cli.export, ingest.cli.inspect\n"
         "import ingest.load.load, ingest.store.sqlite.store, ingest.query.files, ingest.query.percentiles, ingest.view.text, orjson, yaml, rich.table\n"
-        "import ingest.read.totals, ingest.core.units, heapq, ingest.query.streaming\n"
+        "import ingest.read.totals, ingest.core.units, heapq, csv, ingest.query.streaming\n"
         "if os.geteuid() == 0:\n    os.setgid(65534); os.setuid(65534)\n"
         "sys.exit(ingest.cli.run(sys.argv[1:]))\n"
     )

@@ -24,7 +24,8 @@ MOST_NAMED = 1000  # in one statement
 INTERVALS: tuple[str, ...] = ("id", "count", "coding", "bins", "generation", "sum", "min", "max", "bytes")
 PLAIN = INTERVALS[:5]  # of documents without exact values; a NULL that is bound takes as long as a number
 INSERT_DOCUMENT = {columns: insert("intervals", columns) for columns in (INTERVALS, PLAIN)}
-OF_SOURCES = f"(SELECT *, {COUNTS_SINCE} AS since FROM series JOIN sources USING (run, source)) AS own"
+OWN = ", ".join(("id", "layout", "exact", "first_ns", "last_ns", *LABELS, "segment", "source", "state", "account", "generation"))
+OF_SOURCES = f"(SELECT {OWN}, {COUNTS_SINCE} AS since FROM series JOIN sources USING (run, source)) AS own"
 # Of a series that no document counts of, the layout and the reach are those of a reading before.
 COUNTED = (
     f"(state = '{COMPLETE}' OR EXISTS (SELECT 1 FROM intervals WHERE intervals.id BETWEEN own.id << {WINDOW_BITS} "
