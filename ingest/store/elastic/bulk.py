@@ -32,6 +32,7 @@ from ingest.core.errors import StoreError
 from ingest.http import FIRST_PAUSE, LONGEST_PAUSE, OVERLOADED, Answer, TransientError
 from ingest.store.elastic.client import (
     CLOSED,
+    UNAVAILABLE,
     Connection,
     OverloadedError,
     Refusal,
@@ -40,7 +41,7 @@ from ingest.store.elastic.client import (
     closed_sentence,
     is_disk_full,
     limit_sentence,
-    waited_in_vain,
+    passing_sentence,
 )
 from ingest.store.elastic.documents import Chunk, chunked, documents_of, halves
 
@@ -160,7 +161,9 @@ def _passing(outcome: Mapping[str, Any]) -> str:
     status, kind = int(outcome.get("status", 0)), (outcome.get("error") or {}).get("type", "")
     if status == OVERLOADED:
         return OVERLOADED_SENTENCE
-    return SHARD_FAILED_SENTENCE if kind == REFRESH_FAILED else waited_in_vain(status, kind)
+    if kind == REFRESH_FAILED:
+        return SHARD_FAILED_SENTENCE
+    return passing_sentence(status, kind) if status == UNAVAILABLE else ""
 
 
 class Sender:

@@ -240,13 +240,11 @@ class Connection(Client):
         return StoreError(f"{self.url} answers, but is not Elasticsearch: check host and port")
 
 
-def waited_in_vain(status: int, kind: str) -> str:
-    """Return what to do where the server waited in vain, for a shard or for its master; empty text for any other error."""
-    if status != UNAVAILABLE:
-        return ""
-    return (
-        NO_COPY if kind in WITHOUT_SHARD else f"the server answers {status} {kind or 'unavailable'}: it is overloaded or starting"
-    )
+def passing_sentence(status: int, kind: str) -> str:
+    """Return what an error that passes means, as of a server that waited in vain for a shard."""
+    if status == UNAVAILABLE and kind in WITHOUT_SHARD:
+        return NO_COPY
+    return f"the server answers {status} {kind or 'unavailable'}: it is overloaded or starting"
 
 
 def _judged(answer: Answer) -> Exception:
@@ -259,9 +257,7 @@ def _judged(answer: Answer) -> Exception:
     if kind == "cluster_block_exception" and is_disk_full(reason):
         return TransientError(block_sentence(reason))
     if status in PASSING:
-        if vain := waited_in_vain(status, kind):
-            return TransientError(vain, answer.after)
-        text = f"the server answers {status} {kind or 'unavailable'}: it is overloaded or starting"
+        text = passing_sentence(status, kind)
         if status != OVERLOADED:
             return TransientError(text, answer.after)
         durability = str(error.get("durability", "")) if isinstance(error, Mapping) else ""

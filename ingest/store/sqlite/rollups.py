@@ -162,7 +162,7 @@ def write_touched(
     if not len(starts):
         return
     near = int(starts[0]) - run.step_ns, int(starts[-1]) + 2 * run.step_ns
-    only = f"host IN ({_places(hosts)}) AND kind IN ({_places(kinds)}) AND last_ns >= ? AND first_ns <= ?"
+    only = f"host IN ({_places(hosts)}) AND kind IN ({_places(kinds)}) AND coalesce(last_ns >= ? AND first_ns <= ?, 1)"
     members = stored_series(db, [run.run], only, (*hosts, *kinds, *near))
     emptied = (
         f"DELETE FROM rollups WHERE run = ? AND step_ns = ? AND start_ns >= ? AND start_ns < ? AND kind IN ({_places(kinds)}) "
