@@ -77,6 +77,7 @@ WHOLE = (
     "gr-sections-of-two",  # N3: the same with two jobs a section, of which the JSON tells two of four
     "gr-sections-two-prefixes",  # N3: two sections, of which the JSON names the prefix of the last
     "gr-sections-then-one",  # N3: the same before a section with an entry of its own
+    "gr-sections-between",  # N3: three sections of one entry, the second of which has another prefix, before one by itself
     "gr-sections-unlike",  # N3: two sections of unlike log_hist_coarseness in one log
     "gr-sections-one-name",  # N3: the same beside an entry of the same name, in one log
     "gr-sections-raw-too",  # N3: the same, of which jobs have logs of both kinds, below two folders
@@ -388,7 +389,10 @@ def test_n3_jobs_of_hidden_sections_are_missed_where_their_log_is(deleted: int, 
 
 
 @pytest.mark.parametrize(
-    ("case", "deleted"), [("gr-sections-one-entry", n) for n in (1, 2)] + [("gr-sections-then-one", n) for n in (1, 2, 3)]
+    ("case", "deleted"),
+    [("gr-sections-one-entry", n) for n in (1, 2)]
+    + [("gr-sections-then-one", n) for n in (1, 2, 3)]
+    + [("gr-sections-between", n) for n in range(1, 6)],
 )
 def test_n3_no_job_is_given_what_an_absent_log_of_its_entry_held(case: str, deleted: int, tmp_path: Path) -> None:
     """How long the jobs of an entry ran together shows how many there were: other numbers than those of the JSON's jobs."""

@@ -293,7 +293,7 @@ class Documents:
         number = int(name.job or 0) - 1
         if named and 0 <= number < len(jobs) and not _grouped(jobs) and _prefix_of(jobs[number], name) not in ("", name.prefix):
             return None  # the number is that of a job which wrote another log
-        named = named or (self._hidden_before if name.job else self._hidden_beside)(jobs, path, name)
+        named = named or (self._hidden_numbered if name.job else self._hidden_beside)(jobs, path, name)
         return (jobs, f"{beside.path.name}{of_host}, {named}") if named else None
 
     def named_by(self, jobs: tuple[Job, ...], name: LogName, file: Path) -> str:
@@ -309,20 +309,21 @@ class Documents:
             return f"job {name.prefix}"
         return f"files called {name.prefix}" if jobs and not prefixes and plain_name(file).startswith(name.prefix) else ""
 
-    def _hidden_before(self, jobs: tuple[Job, ...], path: Path, name: LogName) -> str:
+    def _hidden_numbered(self, jobs: tuple[Job, ...], path: Path, name: LogName) -> str:
         """Return how a log is known to be of a section that the entry of its group does not tell of, empty text if it is not.
 
-        The entry has the options of the last section (fio issue 2132). The logs of that one have higher numbers than the jobs
-        told of, so the numbers before them are of sections of other prefixes.
+        The entry has the options of the last section (fio issue 2132). Its jobs ran for longer together than those of that
+        section. Where this is not told: the logs of the last one have higher numbers than the jobs told of, so the numbers
+        before them are of sections of other prefixes.
         """
         here = self.numbered[path.parent, name.type, name.host]
         last = set().union(*(here.get(_prefix_of(job, name), set()) for job in jobs))
-        if not last or int(name.job) >= min(last):
-            return ""
         numbers = log_numbers(jobs) or ()
+        if last and any(_ran_longer(job) for job, own in zip(jobs, numbers, strict=False) if int(name.job) in own):
+            return f"number {name.job} among those of sections that it does not tell of"
         told = max((number for own in numbers for number in own), default=0)
-        longer = any(_ran_longer(job) for job, own in zip(jobs, numbers, strict=False) if int(name.job) in own)
-        return f"number {name.job} before those of the section that it tells of" if longer or 0 < told < max(last) else ""
+        before = last and int(name.job) < min(last) and 0 < told < max(last)
+        return f"number {name.job} before those of the section that it tells of" if before else ""
 
     def _hidden_beside(self, jobs: tuple[Job, ...], path: Path, name: LogName) -> str:
         """Return how a log that jobs share (per_job_logs=0) is known to be of a section that no entry tells of, or empty text.
@@ -417,7 +418,8 @@ def log_numbers(jobs: Sequence[Job]) -> list[range] | None:
 def logging_jobs(jobs: Sequence[Job], name: LogName) -> set[int]:
     """Return the numbers of the jobs that write logs like this one; none where they cannot be determined."""
     mine = zip(jobs, log_numbers(jobs) or (), strict=False)
-    return {number for job, numbers in mine if _prefix_of(job, name) in ("", name.prefix) for number in numbers}
+    named = ((job, numbers) for job, numbers in mine if _prefix_of(job, name) in ("", name.prefix) or _ran_longer(job))
+    return {number for _, numbers in named for number in numbers}
 
 
 def log_name_of(path: Path, kind: str) -> LogName:
