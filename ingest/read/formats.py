@@ -411,6 +411,7 @@ def all_formats() -> Iterator[Format]:
     yield from (line for line in TABLE if line.last)
 
 
+@cache
 def format_of(name: str) -> Format:
     """Return the line of a format; KeyError where there is none of that name."""
     for line in (line for some in (lambda: TABLE, described, lambda: plugged()[0]) for line in some()):
@@ -440,6 +441,7 @@ def _reader(place: str) -> Reader:
     return reader
 
 
+@cache
 def reader_of(name: str) -> Reader:
     """Return the reader of a format; its module is imported when it is asked for first."""
     return _reader(format_of(name).module)

@@ -53,7 +53,7 @@ def test_the_first_screen_has_the_verdict_of_the_terminal_and_one_picture(browse
     asked = (command, *words[command], *(("--by", by) if by else ()))
     verdict = printed(*asked)
     slower = {"compare": "n6 is slower than n0: p", "trend": "n6 is slower than before: "}[command]
-    assert verdict[0].startswith(slower if by or command == "trend" else "Cannot tell whether n6 is slower or faster than n0. ")
+    assert verdict[0].startswith(slower if by or command == "trend" else "Cannot tell whether n6 is slower or faster than n0: ")
     path = tmp_path / "page.html"
     assert run([str(word) for word in (*asked, "-o", path)]) == 0
     with shown(browser, path, size=FIRST_SCREEN) as page:
@@ -98,7 +98,14 @@ def noisy(run_name: str, seed: int, shift: int = 0, windows: int = 40, count: in
     [
         (noisy("b", 2, -30), "b is faster than a: p"),
         (noisy("b", 2), "b is as fast as a: no percentile differs by more than "),
-        (noisy("b", 2, 8, windows=2), "Cannot tell whether b is slower or faster than a. The largest difference: p"),
+        (
+            noisy("b", 2, 8, windows=2),
+            "Cannot tell whether b is slower or faster than a: there is too little data for bounds. The largest difference: p",
+        ),
+        (
+            Made([*noisy("b", 2).rows, (series(run="b"), 40, {1100: 4000})]),
+            "Cannot tell whether b is slower or faster than a: no change is within the bounds. The largest difference: p",
+        ),
         (noisy("b", 2, windows=1, count=1), "Cannot tell how b compares with a: no percentile has enough samples in both."),
     ],
 )

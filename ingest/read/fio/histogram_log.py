@@ -319,8 +319,9 @@ COMPLETION = "completion"
 # row counts in, and the more it counts there, the less likely another one is the same: of c completions at random in a bin, two
 # counts agree once in 2 * sqrt(pi * c) times. The bin that holds most is left out (an even load fills it alike each time), and so
 # are stretches of which two rows are alike. Which stretches are kept is decided by the stamp of the first, the same in each log.
+# Of a row some bins are enough, evenly among its own.
 
-ROWS_TOGETHER, LEAST_BITS, MOST_KEPT = 4, 48, 64
+ROWS_TOGETHER, BINS_OF_ROW, LEAST_BITS, MOST_KEPT = 4, 16, 48, 64
 MIXED_BY = tuple(np.array(number, np.uint64) for number in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xFF51AFD7ED558CCD))
 
 
@@ -331,19 +332,23 @@ class Copied:
         self._every, self._samples, self._rows = 1, 0, 0
         self._kept: dict[int, int] = {}
 
-    def add(self, op: str, stamps: Int, rows: tuple[Int, Int, Int]) -> None:
-        """Take rows of a direction in their order: row pointers, bins and counts of each stamp."""
+    def add(self, op: str, stamps: Int, rows: tuple[Int, Int, Int], samples: int) -> None:
+        """Take rows of a direction in their order: row pointers, bins and counts of each stamp, and how much they hold."""
         filled = np.flatnonzero(np.diff(rows[0]) > 0)
         stamps = stamps[filled]
         with np.errstate(over="ignore"):
             chosen_by = (stamps.astype(np.uint64) * MIXED_BY[0]) >> np.uint64(32)
-            while len(first := np.flatnonzero(chosen_by[: 1 - ROWS_TOGETHER] % np.uint64(self._every) == 0)) > MOST_KEPT:
+            while len(first := np.flatnonzero((chosen_by[: 1 - ROWS_TOGETHER] & np.uint64(self._every - 1)) == 0)) > MOST_KEPT:
                 self._every *= 2
             if not len(first):
                 return
             taken = (first[:, None] + np.arange(ROWS_TOGETHER)).ravel()
-            indptr, flat = gather(rows[0], filled[taken])
-            bins, counts = rows[1][flat].astype(np.uint64), rows[2][flat]
+            of_row = filled[taken]
+            held = (rows[0][of_row + 1] - rows[0][of_row])[:, None]
+            some = np.arange(BINS_OF_ROW) * held // np.minimum(held, BINS_OF_ROW)
+            picked = (rows[0][of_row][:, None] + some)[some < held]
+            indptr = np.append(0, np.cumsum(np.minimum(held, BINS_OF_ROW)))
+            bins, counts = rows[1][picked].astype(np.uint64), rows[2][picked]
             numbers = ((bins * MIXED_BY[0]) ^ (counts.astype(np.uint64) * MIXED_BY[1])) * MIXED_BY[2]
             row_numbers = np.add.reduceat(numbers ^ (numbers >> np.uint64(29)), indptr[:-1])
             bits = 1 + np.log2(np.pi * counts) / 2
@@ -353,8 +358,8 @@ class Copied:
             sure = unlike & (surprise.reshape(each.shape).sum(axis=1) >= LEAST_BITS)
             dated = (each ^ (stamps[taken].reshape(each.shape).astype(np.uint64) * MIXED_BY[2])) * MIXED_BY[1]
             of_stretch = (dated * np.cumprod(np.full(ROWS_TOGETHER, MIXED_BY[0]))).sum(axis=1) + np.uint64(crc32(op.encode()))
-        self._rows += len(taken)
-        self._samples += total(counts)
+        self._rows += len(filled)
+        self._samples += samples
         self._kept.update(zip(of_stretch[sure].tolist(), chosen_by[first[sure]].tolist(), strict=True))
         while len(self._kept) > MOST_KEPT:
             self._every *= 2
@@ -642,8 +647,9 @@ class Chains:
     def _hold(self, chain: Chain, stamps: Int, rows: tuple[Int, Int, Int]) -> None:
         """Add rows (row pointers, bins, counts) to what the log holds."""
         np.add.at(chain.total, rows[1], rows[2])
-        self.account.samples += total(rows[2])
-        self.copied.add(chain.op, stamps, rows)
+        samples = total(rows[2])
+        self.account.samples += samples
+        self.copied.add(chain.op, stamps, rows, samples)
 
     def _by_stage(self, chain: Chain, start_ns: Int, end_ns: Int, rows: tuple[Int, Int, Int]) -> Int:
         """Keep what rows of a direction hold by the stage of its jobs; return when they start: none before its stage does."""
@@ -659,6 +665,8 @@ class Chains:
 
     def _after_rejected(self, chain: Chain, lines: Int) -> tuple[Bool, Bool]:
         """Return before which rows of a direction a line was rejected that may be of it, and before which one of any."""
+        if not self.account.rejected_lines:
+            return np.zeros(len(lines), np.bool_), np.zeros(len(lines), np.bool_)
         own = (line for line in self.account.rejected_lines if self._told.get(line, chain.op) == chain.op)
         lost, damaged = np.array([*own], np.int64), self._damaged()
         gap = np.diff(np.searchsorted(lost, lines), prepend=chain.lost) > 0
@@ -1610,7 +1618,7 @@ class _Batch:
                 newest = each[rows], start[rows], end[rows]
                 log_chains.whole(OPS[code], (begin, last), bins[entries], counts[entries], newest)
                 mine = slice(edges[chain], edges[chain + 1])
-                log_chains.copied.add(OPS[code], self.stamps[mine], self._rows_at(mine))
+                log_chains.copied.add(OPS[code], self.stamps[mine], self._rows_at(mine), samples[at])
                 account.samples += samples[at]
             tail = list(log_chains.tail({}))
             if all(_are_instants(part.start_ns, part.end_ns) for part in tail):

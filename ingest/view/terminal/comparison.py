@@ -88,8 +88,9 @@ def opening(pair: Pair, table: Table, movers: Sequence[Table] = ()) -> list[str]
         widest = max(max(float(table.columns["hi"][row]), 1 / float(table.columns["lo"][row])) for row in valued)
         said.append(f"{run} is as fast as {baseline}: no percentile differs by more than {figure(100 * (widest - 1), 2)} %.")
     else:
-        largest = change_text(table, valued[0])
-        said.append(f"Cannot tell whether {run} is slower or faster than {baseline}. The largest difference: {largest}.")
+        largest, bounds = change_text(table, valued[0]), [float(table.columns[end][valued[0]]) for end in ("lo", "hi")]
+        why = "there is too little data for bounds" if np.isnan(bounds).all() else "no change is within the bounds"
+        said.append(f"Cannot tell whether {run} is slower or faster than {baseline}: {why}. The largest difference: {largest}.")
     moved = [change_text(mover, 0) for mover in movers if len(mover) and mover.columns["verdict"][0] in (SLOWER, FASTER)]
     said += [f"What changed most: {'; '.join(moved)}."] if moved else []
     said += failed_sentences(table)
