@@ -514,6 +514,13 @@ class Intervals(Value, Generic[Key_co]):
         columns = self.start_ns, self.end_ns, self.indptr, self.bins, self.counts, self.exact, self.completions
         return Intervals(self.layout, table, series, *columns)
 
+    def in_key_order(self) -> Intervals[Key_co]:
+        """Return the same rows with the table of keys sorted, whatever order the keys were met in."""
+        order = sorted(range(len(self.table)), key=self.table.__getitem__)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        return self.keyed(tuple(self.table[code] for code in order), place[self.series])
+
     def relabelled(self, key: Callable[[Key_co], Other | None]) -> Intervals[Other]:
         """Return the rows with each key replaced by `key(it)`; rows whose key becomes None are left out."""
         table: dict[Other, int] = {}

@@ -3,11 +3,14 @@ those of loops over single operations."""
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import json
 import math
 import random
+import re
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -76,7 +79,17 @@ def printed(*words: object) -> tuple[int, str]:
     text = out.getvalue()
     if "--json" in words:
         text = json.dumps([[{**one, "command": ""} for one in story["findings"]] for story in json.loads(text or "[]")])
-    return status, "\n".join(sorted(text.splitlines())) if "otlp" in words else text
+    return status, "\n".join(sorted(points_in(text))) if "otlp" in words else text
+
+
+def points_in(text: str) -> Iterator[str]:
+    """Yield the points of OTLP with what they are of; which of them share a line is up to the exporter."""
+    for line in text.splitlines():
+        for resource in json.loads(line)["resourceMetrics"]:
+            for scope in resource["scopeMetrics"]:
+                for metric in scope["metrics"]:
+                    for point in next(data.pop("dataPoints") for data in metric.values() if isinstance(data, dict)):
+                        yield json.dumps([resource["resource"], scope["scope"], metric, point], sort_keys=True)
 
 
 @contextmanager
@@ -265,7 +278,24 @@ def exports(site: Site) -> None:
         found[key] += int(row["count"])
     kinds = ("service", "service.failed")
     assert found == Counter((window(one), one.host, one.op, kinds[one.failed], low_of(one.latency_ns)) for one in site.runs["a"])
-    site.asked("export", "a", "--format", "hlog")
+    for form in ("hlog", "otlp"):
+        site.asked("export", "a", "--format", form)
+
+
+def pictures(site: Site) -> None:
+    """The card is the same picture, and what the page counts, draws and sums up in the browser the same numbers."""
+    if all(one.failed for one in site.runs["a"]):
+        return
+    drawn: list[list[str]] = []
+    described = ("--input-format", site.folder / "a.yml")
+    for place, words in enumerate(((site.folder / "a", *described), *((url, "--run", "a") for url in site.urls))):
+        card, page = site.folder / f"{place}.svg", site.folder / f"{place}.html"
+        assert printed("report", "--card", *words, "-o", card)[0] == printed("report", *words, "-o", page)[0] == 0
+        data = re.findall(r'id="data">([^<]*)<', page.read_text())
+        body = zlib.decompress(base64.b64decode(data[0]))[4:]  # without the size
+        content = re.sub(r'"command":"(\\.|[^"\\])*"', "", body.decode("latin-1"))  # they name the source
+        drawn.append([re.sub(r"\b(clip|gradient_)\d+", "", card.read_text()), content])
+    assert drawn[0] == drawn[1] == drawn[2]
 
 
 def stories(site: Site) -> None:
@@ -290,6 +320,7 @@ COMMANDS = (
     checks,
     capacities,
     exports,
+    pictures,
     stories,
     stores,
 )

@@ -223,7 +223,7 @@ def _key(labels: Sequence[str], answer: Answer, extra: Sequence[str]) -> dict[st
 
 def _level(answer: Answer, run: Overview, extra: Sequence[str], streams: Streams) -> dict[str, Any]:
     """Return what the JSON says of a level, its numbers added to the streams."""
-    parts = [part for part in answer.parts if len(part)]
+    parts = [part.in_key_order() for part in answer.parts if len(part)]
     clock = _clock(answer, run)
     exact = any(part.exact is not None and bool(part.exact.known.any()) for part in parts)
     weighted = any(part.completions is not None for part in parts)
@@ -313,7 +313,7 @@ def _tail_rows(answers: Iterable[Answer], streams: Streams) -> dict[str, Any]:
     for answer in answers:
         content = content or _times(answer)
         low, step, _ = _clock(answer)
-        for part in answer.parts:
+        for part in map(Intervals.in_key_order, answer.parts):
             ordered = part.take(np.lexsort((part.start_ns, part.series)))
             codes, counts = np.unique(ordered.series, return_counts=True)
             for code in codes.tolist():

@@ -76,6 +76,7 @@ def _content(cells: BoxCells) -> dict[str, Any]:
 
 def _label(name: str, unordered: Intervals[Group], low: int, step: int) -> dict[str, Any]:
     """Return a label: its keys (value, op, kind), how many rows each has, how many entries there are, and the streams."""
+    unordered = unordered.in_key_order()
     codes, sizes = np.unique(unordered.series, return_counts=True)
     part = unordered.take(np.lexsort((unordered.start_ns, unordered.series)))
     columns = (
