@@ -515,9 +515,9 @@ class Intervals(Value, Generic[Key_co]):
         return Intervals(self.layout, table, series, *columns)
 
     def in_key_order(self) -> Intervals[Key_co]:
-        """Return the same rows with the table of keys sorted, whatever order the keys were met in."""
-        order = sorted(range(len(self.table)), key=self.table.__getitem__)
-        place = np.empty(len(order), np.int64)
+        """Return the same rows with a table of the keys that have rows, sorted, whatever order the keys were met in."""
+        order = sorted(np.unique(self.series).tolist(), key=self.table.__getitem__)
+        place = np.zeros(len(self.table), np.int64)
         place[order] = np.arange(len(order))
         return self.keyed(tuple(self.table[code] for code in order), place[self.series])
 

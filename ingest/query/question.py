@@ -502,7 +502,7 @@ def finish(
 
 def of_succeeded(answer: Answer) -> Answer:
     """Return an answer without the operations that failed, in which nothing says that any did; InputError where all failed."""
-    parts = tuple(rows for part in answer.parts if len(rows := part.succeeded()))
+    parts = tuple(rows.in_key_order() for part in answer.parts if len(rows := part.succeeded()))
     if not parts:
         raise InputError("all operations failed: --failures apart shows how long they took")
     said = failed_words(answer.parts)

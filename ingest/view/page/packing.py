@@ -223,7 +223,7 @@ def _key(labels: Sequence[str], answer: Answer, extra: Sequence[str]) -> dict[st
 
 def _level(answer: Answer, run: Overview, extra: Sequence[str], streams: Streams) -> dict[str, Any]:
     """Return what the JSON says of a level, its numbers added to the streams."""
-    parts = [part.in_key_order() for part in answer.parts if len(part)]
+    parts = sorted((part.in_key_order() for part in answer.parts if len(part)), key=lambda part: tuple(part.table))
     clock = _clock(answer, run)
     exact = any(part.exact is not None and bool(part.exact.known.any()) for part in parts)
     weighted = any(part.completions is not None for part in parts)
