@@ -26,6 +26,9 @@ def _found() -> ModuleType | None:
 
 _compiled = _found()
 fio_rows: Loop | None = getattr(_compiled, "fio_rows", None)
+integer_rows: Loop | None = getattr(_compiled, "integer_rows", None)
+add_rows: Loop | None = getattr(_compiled, "add_rows", None)
+share: Loop | None = getattr(_compiled, "share", None)
 
 
 def in_words() -> str:

@@ -4,7 +4,7 @@
 
 The text is taken only if it is proven to have the plain shape; a block that is not is parsed again in halves down to the rows
 that are at fault, so one bad row costs only itself. Two programs do so, with the same result for every text
-(`tests/read/test_kernel.py`): a loop in C where there is one (`ingest/core/kernel.c`), and whole-array steps of NumPy, which
+(`tests/test_kernel.py`): a loop in C where there is one (`ingest/core/kernel.c`), and whole-array steps of NumPy, which
 are the judge. What these prove:
 
 * only digits, `, ` pairs and newlines occur (largest byte, byte counts, every comma stands before a space);
@@ -171,6 +171,9 @@ class PlainIntegers:
     def columns(self, data: NDArray[np.uint8]) -> list[Int] | None:
         """Return the columns of integers (up to 18 digits, no sign); None where any line is not so, and of no line."""
         size, width = len(data), self.width
+        if kernel.integer_rows is not None:
+            found = np.empty((width, np.count_nonzero(data == NEWLINE)), np.int64)
+            return [*found] if kernel.integer_rows(data, width, found) else None
         if size > self._marks.shape[1]:
             most = size + size // 8  # blocks differ a little in size
             self._marks = np.empty((2, most), np.bool_)
