@@ -219,8 +219,8 @@ def _cut(rows: Intervals[Key], edge: Int) -> tuple[Intervals[Key], Intervals[Key
 def _share(rows: Intervals, part: Int, whole: Int) -> Int:
     """Return the counts of the share part/whole of each row, by rounding its cumulative counts."""
     if kernel.share is not None:
-        before = np.empty_like(rows.counts)
-        kernel.share(rows.counts, rows.indptr, part, whole, before)
+        before = np.empty(len(rows.counts), np.int64)
+        kernel.share(*kernel.words(rows.counts, rows.indptr, part, whole), before)
         return before
     total = np.zeros(len(rows.counts) + 1, np.int64)
     np.cumsum(rows.counts, out=total[1:])

@@ -194,7 +194,7 @@ def sum_dense(parts: Sequence[tuple[Int, Int, Int, Int]], rows: int, span: tuple
     dense = np.zeros(rows * width, np.int64)
     for group, indptr, bins, counts in parts:  # viewed: `add.at` takes 30 times as long with the type of an array from a pickle
         if kernel.add_rows is not None:
-            kernel.add_rows(group, indptr, bins, counts, low, width, dense)
+            kernel.add_rows(*kernel.words(group, indptr, bins, counts), low, width, dense)
             continue
         if rows == 1:
             np.add.at(dense, bins - low if low else bins, counts.view(np.int64))

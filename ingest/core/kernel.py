@@ -7,10 +7,13 @@ inputs refused. `TAILBOARD_NUMPY=1` in the environment leaves the loops alone, f
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from types import ModuleType
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 WITHOUT = "TAILBOARD_NUMPY"
 
@@ -22,6 +25,11 @@ def _found() -> ModuleType | None:
         return None if os.environ.get(WITHOUT) else import_module("ingest.core._kernel")
     except ImportError:
         return None
+
+
+def words(*columns: NDArray[Any]) -> Iterator[NDArray[np.int64]]:
+    """Yield columns as the loops take them: int64, one behind the other; those that are so already as they are."""
+    return (np.ascontiguousarray(column, np.int64) for column in columns)
 
 
 _compiled = _found()
