@@ -149,6 +149,26 @@ def test_numbers_at_the_limit(number: int, monkeypatch) -> None:
     assert (Parser(5, 3).parse(text) is None) == (number >= 2**64)
 
 
+@compiled
+@pytest.mark.parametrize("cell", ["", " ", "-1", "+1", "1.5", "00", "007", "1e3", "x", "0 ", " 0", "0,", "٣"])
+@pytest.mark.parametrize("column", [0, 3, 4, 20, 39])
+def test_no_other_cell_is_taken(cell: str, column: int, monkeypatch) -> None:
+    cells = ["0"] * 40
+    cells[column] = cell
+    text = np.frombuffer((", ".join(["0"] * 40) + "\n" + ", ".join(cells) + "\n").encode(), np.uint8)
+    assert Parser(40, 3).parse(text) is None
+    numpy_alone(monkeypatch)
+    assert Parser(40, 3).parse(text) is None
+
+
+@compiled
+def test_many_cells_too_many_are_written_nowhere() -> None:
+    """Zeros are skipped eight at once, past the last bin: nothing is counted there."""
+    for zeros in range(40):
+        text = np.frombuffer(b"1, 0, 4096" + b", 0" * zeros + b", 7" * 60 + b"\n", np.uint8).copy()
+        assert Parser(24, 3).parse(text) is None
+
+
 def whole(path: Path, context: Context) -> Any:
     context = replace(context, account=Account(path="a"))
     try:
@@ -292,6 +312,8 @@ def test_what_lies_outside_is_an_error() -> None:
     for pointers, one, other in ((indptr + 1, part, whole), (indptr[::-1].copy(), part, whole), (indptr, part, whole - 1), (indptr, -part, whole), (indptr, part + 1, whole), (indptr[1:].copy(), part, whole)):  # fmt: skip
         with pytest.raises(ValueError, match="cannot be cut"):
             kernel.share(counts, pointers, one, other, before)
+    for text, plain in ((b"1\n", True), (b"1\n2\n", False), (b"", False), (b"1", False)):
+        assert kernel.integer_rows(text, 1, before[:1].copy()) is plain
     with pytest.raises(ValueError, match="one length"):
         kernel.integer_rows(b"1\n", 2, before[:1].copy())
 

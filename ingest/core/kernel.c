@@ -91,13 +91,12 @@ static Py_ssize_t rows_of(const Rows *r) {
     }
     Py_ssize_t bin = 0;
     for (;;) {
-      if (bin == bins || !number(&p, &count)) return NOT_PLAIN;
+      if (bin >= bins || !number(&p, &count)) return NOT_PLAIN;
       r->bins[entries] = bin++;
       r->counts[entries] = count;
       entries += count != 0;
       if (*p != ',') break;
-      Py_ssize_t zeros = zero_cells(p, end);
-      if (zeros > bins - bin) return NOT_PLAIN;
+      const Py_ssize_t zeros = zero_cells(p, end); /* perhaps more than there are bins */
       bin += zeros;
       p += CELL * zeros + 1;
       if (*p++ != ' ') return NOT_PLAIN;
