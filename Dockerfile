@@ -1,7 +1,7 @@
 # The service `tailboard` of docker-compose.yml: the wheel of this checkout, with the example archive in it. No secrets, no root.
-FROM python:3.11-slim AS wheel
+FROM python:3.11 AS wheel
 WORKDIR /tailboard
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY ingest ingest
 COPY mappings mappings
 COPY kibana kibana

@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # One more than there are cores, as tests also wait; four at most.
 SPREAD := -n $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 4 ? cores + 1 : 4))) --dist worksteal
 
-.PHONY: demo test test-all test-real oldest check soak bench bench-trend build wheel audit clean
+.PHONY: demo test test-all test-numpy test-real oldest check soak bench bench-trend build wheel audit clean
 
 demo: $(READY)
 	$(BIN)/tailboard demo -o report.html
@@ -24,6 +24,10 @@ test-all: check tests/vega/node_modules
 # The Vega versions of Kibana. Without npm the tests that draw panels are skipped, and say so.
 tests/vega/node_modules: tests/vega/package-lock.json
 	@if command -v npm >/dev/null; then npm ci --prefix tests/vega --silent --no-audit --no-fund && touch $@; else echo "npm is not here: the tests that draw Kibana's panels will be skipped"; fi
+
+# Readers and questions without the loops in C: what is installed where there is no compiler.
+test-numpy: $(READY)
+	TAILBOARD_NUMPY=1 $(BIN)/python -m pytest $(SPREAD) -m "not slow and not soak" tests/read tests/query tests/any tests/test_*.py
 
 # The store on the other major, 8.19, as a double and as a real node of Maven Central: its contract, faults, kills.
 test-real: $(READY)
@@ -77,10 +81,11 @@ audit: $(READY) .venv-audit/.ready
 	.venv-audit/bin/python -m pip install --quiet --disable-pip-version-check --requirement .ci/audit-requirements.txt
 	touch $@
 
-$(READY): pyproject.toml
+# Where there is a compiler the loops in C are built into the checkout; all works without them.
+$(READY): pyproject.toml hatch_build.py ingest/core/kernel.c
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fast,dev]'
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) .venv-audit .venv-oldest .venv-otava tests/vega/node_modules report.html demo.db* tailboard.db* build *.egg-info
+	rm -rf ingest/core/_kernel.abi3.so $(VENV) .venv-audit .venv-oldest .venv-otava tests/vega/node_modules report.html demo.db* tailboard.db* build *.egg-info

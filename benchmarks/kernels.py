@@ -1,9 +1,10 @@
-"""How near the readers come to compiled loops that check nothing: CPU seconds of whole processes, by turns.
+"""How near the readers come to compiled programs: CPU seconds of whole processes, by turns.
 
-    python benchmarks/kernels.py [fio gigabyte hdr raw gz] [--rounds N] [--data FOLDER]
+    python benchmarks/kernels.py [fio host gigabyte hdr raw gz] [--rounds N] [--data FOLDER]
 
-fio       104 MB of fio histogram logs (32 files), beside `compiled/fio_rows.c`, built by gcc
-gigabyte  the same ten times over
+fio       104 MB of fio histogram logs (32 files) at 10 s, beside `compiled/fio_checked.c`, which checks all, built by gcc
+host      466 MB of one host (144 files) with `--jobs 1`, beside the same
+gigabyte  the logs of `fio` ten times over, as ten hosts
 hdr       20,000 HdrHistogram intervals, beside the crate `hdrhistogram` (`compiled/hdr`, built by cargo) and beside base64 and
           zlib of the standard library alone; the log is written by Java (see `hdr.py`)
 raw       30 million raw samples, beside pyarrow reading the columns
@@ -34,7 +35,7 @@ HERE = Path(__file__).parent
 COMPILED, EXAMPLE = HERE / "compiled", HERE.parent / "examples" / "cbt-archive"
 RAW_SAMPLES, RAW_FILES = raw.SAMPLES, raw.FILES
 JAR = "/usr/share/java/hdrhistogram.jar"
-COPIES = 10
+COPIES, HOST_FILES = 10, 144
 ALONE = """
 import base64, sys, zlib
 for line in open(sys.argv[1], "rb"):
@@ -67,14 +68,14 @@ def beside(title: str, ours: Sequence[str], theirs: Sequence[str], rounds: int, 
     print(f"| {title} | {shown} | {ratios[0]:.2f} ({ratios[1]:.2f}){bound or ' | |'} |", flush=True)
 
 
-def c_loop(data: Path) -> list[str] | None:
-    """Return the command of the C program, compiled anew; None without a compiler."""
+def c_program(data: Path) -> list[str] | None:
+    """Return the command of the C program, compiled anew for this processor; None without a compiler."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
-        print("no C compiler is here: the compiled loop is left out", file=sys.stderr)
+        print("no C compiler is here: the compiled program is left out", file=sys.stderr)
         return None
-    target = data / "fio_rows"
-    subprocess.run([compiler, "-O2", "-w", "-o", str(target), str(COMPILED / "fio_rows.c")], check=True)
+    target = data / "fio_checked"
+    subprocess.run([compiler, "-O3", "-march=native", "-o", str(target), str(COMPILED / "fio_checked.c")], check=True)
     return [str(target)]
 
 
@@ -105,26 +106,27 @@ def raw_logs(data: Path) -> Path:
     return raw.logs(data, RAW_FILES, RAW_SAMPLES)
 
 
-def _fio_words(tailboard: str, folder: Path) -> list[str]:
-    return [tailboard, "percentiles", str(folder), "--step", "1s", "-p", "50,90,99", "--by", "op", "--format", "csv"]
+def _beside_c(title: str, folder: Path, words: argparse.Namespace, most: float | None, *more: str) -> None:
+    if program := c_program(words.data):
+        files = map(str, sorted(path for path in folder.iterdir() if not path.name.startswith(".")))
+        asked = ["percentiles", str(folder), "--step", "10s", "-p", "50,90,99", "--by", "op", "--format", "csv", *more]
+        beside(f"{title}, beside the C program", [words.tailboard, *asked], [*program, *files], words.rounds, most)
 
 
 def fio(words: argparse.Namespace) -> None:
     """Compare on 104 MB of fio logs."""
-    folder = generate.logs(words.data, generate.LogSet())
-    if loop := c_loop(words.data):
-        files = map(str, sorted(folder.glob("*.log")))
-        beside("104 MB of fio logs, beside the compiled loop", _fio_words(words.tailboard, folder), [*loop, *files], words.rounds)
+    _beside_c("104 MB of fio logs", generate.logs(words.data, generate.LogSet()), words, None)
+
+
+def host(words: argparse.Namespace) -> None:
+    """Compare on 466 MB of fio logs of one host, in one process."""
+    _beside_c("466 MB of one host", generate.logs(words.data, generate.LogSet(files=HOST_FILES)), words, 2, "--jobs", "1")
 
 
 def gigabyte(words: argparse.Namespace) -> None:
     """Compare on 1 GB of fio logs."""
     folder = generate.repeated(generate.logs(words.data, generate.LogSet()), words.data / "gigabyte", COPIES)
-    if loop := c_loop(words.data):
-        files = map(str, sorted(path for path in folder.iterdir() if not path.name.startswith(".")))
-        beside(
-            "1 GB of fio logs, beside the compiled loop", _fio_words(words.tailboard, folder), [*loop, *files], words.rounds, 3
-        )
+    _beside_c("1 GB of fio logs", folder, words, None)
 
 
 def intervals(words: argparse.Namespace) -> None:
@@ -174,6 +176,7 @@ def compressed(words: argparse.Namespace) -> None:
 
 ROWS: dict[str, Callable[[argparse.Namespace], None]] = {
     "fio": fio,
+    "host": host,
     "gigabyte": gigabyte,
     "hdr": intervals,
     "raw": samples,

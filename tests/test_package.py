@@ -50,6 +50,16 @@ def test_the_wheel_carries_mappings_and_kibana_inside_the_package(tmp_path: Path
     assert (tmp_path / "r.html").stat().st_size > 500_000
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", ["false", "/nowhere/cc"])
+def test_without_a_compiler_the_wheel_is_whole_and_of_pure_python(compiler: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    done = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"CC": compiler})
+    (wheel,) = tmp_path.glob("tailboard-*-py3-none-any.whl")
+    assert not [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".so")]
+    assert "built without compiled loops" in done.stdout + done.stderr
+
+
 def test_checkers_of_types_see_the_public_names() -> None:
     """They are imported when they are first used, so types see them in a table of their own."""
     tree = ast.parse((ROOT / "ingest" / "__init__.py").read_text())

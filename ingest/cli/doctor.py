@@ -26,9 +26,10 @@ def doctor(options: Options) -> int:
       tailboard store doctor sqlite:/data/latency.db
       tailboard store doctor --json
 
-    Prints one line for each thing, and the remedy as a command or a setting where something is wrong. Of a server: version,
-    templates, mappings, write blocks, shards, disks, privileges, clock, whether what is stored fits together (runs check).
-    Of a SQLite file: version, damage, room on the disk, and the same. Exit status: 0 if nothing is wrong, 1 if something is.
+    Prints one line for each thing, and the remedy as a command or a setting where something is wrong. Of this installation:
+    whether compiled loops or NumPy read logs. Of a server: version, templates, mappings, write blocks, shards, disks,
+    privileges, clock, whether what is stored fits together (runs check). Of a SQLite file: version, damage, room on the
+    disk, and the same. Exit status: 0 if nothing is wrong, 1 if something is.
     What this user may not look at is called not seen, and is not wrong.
     """
     from ingest.core.errors import shown

@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core import kernel
 from ingest.core.errors import CapacityError, InputError
 from ingest.core.intervals import (
     MOST_SAMPLES,
@@ -217,6 +218,10 @@ def _cut(rows: Intervals[Key], edge: Int) -> tuple[Intervals[Key], Intervals[Key
 
 def _share(rows: Intervals, part: Int, whole: Int) -> Int:
     """Return the counts of the share part/whole of each row, by rounding its cumulative counts."""
+    if kernel.share is not None:
+        before = np.empty(len(rows.counts), np.int64)
+        kernel.share(*kernel.words(rows.counts, rows.indptr, part, whole), before)
+        return before
     total = np.zeros(len(rows.counts) + 1, np.int64)
     np.cumsum(rows.counts, out=total[1:])
     width = np.diff(rows.indptr)

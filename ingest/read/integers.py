@@ -2,19 +2,17 @@
 
     1005, 0, 4096, 0, 0, 0, 12, 0, 0, 1, 0, 0
 
-Most of such a text is `0, ` over and over. So it is shortened first: of every 24 bytes that repeat the 24 bytes before
-them and are nothing but eight zero cells, only the number is kept (three 64-bit words, compared at full memory speed).
-Taking out whole zero cells in phase leaves a text that has the plain shape if and only if the long one has it. In the
-short text, one vector scan for the bytes '1'..'9' finds all that is not zero, and arithmetic on the positions gives row,
-column and value. Nothing is looked up cell by cell. What makes that safe is that the text is proven to have the plain
-shape first:
+The text is taken only if it is proven to have the plain shape; a block that is not is parsed again in halves down to the rows
+that are at fault, so one bad row costs only itself. Two programs do so, with the same result for every text
+(`tests/test_kernel.py`): a loop in C where there is one (`ingest/core/kernel.c`), and whole-array steps of NumPy, which
+are the judge. What these prove:
 
 * only digits, `, ` pairs and newlines occur (largest byte, byte counts, every comma stands before a space);
 * no cell is empty (as many digit runs as cells), the block has rows x columns cells;
 * each row is as long as its non-zero cells say (so no cell has leading zeros), and each column offset is a whole number.
 
-From these follows, by counting, that each row has exactly `columns` cells. A block that fails is parsed again in
-halves down to the rows that are at fault, so one bad row costs only itself.
+From these follows, by counting, that each row has exactly `columns` cells. Where the cells stand that are not zero says which
+columns they are of: a zero cell is three bytes long, so nothing is looked up cell by cell.
 """
 
 from __future__ import annotations
@@ -26,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core import kernel
 from ingest.core.intervals import Int, joined_rows
 from ingest.core.values import Value
 from ingest.read.text import NEWLINE
@@ -33,11 +32,10 @@ from ingest.read.text import NEWLINE
 Bytes = NDArray[np.uint8]
 
 SPACE, COMMA, ZERO, NINE = 32, 44, 48, 57
-MOST_DIGITS = 20
-UINT64_MAX = 2**64 - 1
-UNIT, CELLS_A_UNIT = 24, 8
-ZEROS = np.frombuffer(b"".join((b"0, " * 9)[phase : phase + UNIT] for phase in range(3)), np.uint64).reshape(3, 3)
-THIRD = np.uint64(0xAAAAAAAAAAAAAAAB)
+CELL = 3  # bytes of a cell that is zero, with what separates it from the next
+LEADING = 3  # cells at most that are no bins
+MOST_DIGITS = 20  # of 2^64 - 1
+TENTH, LAST = divmod(2**64 - 1, 10)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -54,16 +52,12 @@ class Rows(Value):
 
 
 class Parser:
-    """Parses blocks of rows of `columns` cells, of which the first `leading` (at most 3) are no bins.
-
-    Keeps scratch memory between blocks: fresh pages for every intermediate cost more than the arithmetic.
-    """
+    """Parses blocks of rows of `columns` cells, of which the first `leading` (at most 3) are no bins."""
 
     def __init__(self, columns: int, leading: int) -> None:
         self.columns = columns
         self.leading = leading
-        self._scratch = np.empty((3, 0), np.bool_)
-        self._text = np.empty(0, np.uint8)
+        self._bins, self._counts = np.empty(0, np.int64), np.empty(0, np.uint64)  # of a block: fresh pages cost as much as it
 
     def parse(self, block: Bytes) -> Rows | None:
         """Return the rows of `block` (whole lines, each with its newline), or None if any byte has not the plain shape.
@@ -72,154 +66,73 @@ class Parser:
         """
         if not len(block) or block[-1] != NEWLINE:
             return None
-        text, moved = self._shortened(block)
-        size, columns = len(text), self.columns
-        if int(text.max()) > NINE:
-            return None
-        if self._scratch.shape[1] < size:
-            self._scratch = np.empty((3, size + size % 2), np.bool_)
-        digit, comma, space = self._scratch[:, :size]
-        ends = np.flatnonzero(np.equal(text, NEWLINE, out=space))
-        np.greater_equal(text, ZERO, out=digit)
-        np.equal(text, COMMA, out=comma)
-        np.equal(text, SPACE, out=space)
-        rows, digits, commas = len(ends), int(np.count_nonzero(digit)), int(np.count_nonzero(comma))
-        cells = rows * columns - (len(block) - size) // UNIT * CELLS_A_UNIT
-        if commas != cells - rows or digits + 2 * commas + rows != size or space[0]:
-            return None
-        np.not_equal(comma[:-1], space[1:], out=space[1:])
-        first = comma
-        first[0] = digit[0]
-        np.greater(digit[1:], digit[:-1], out=first[1:])
-        if np.count_nonzero(first) != cells or np.count_nonzero(space[1:]):
-            return None
-        np.greater(text, ZERO, out=space)
-        np.logical_and(first, space, out=first)
-        return self._cells(text, moved, ends, _sparse_places(self._scratch[1], size))
+        return self._parsed(block) if kernel.fio_rows is None else self._compiled(block, kernel.fio_rows)
 
-    def _shortened(self, block: Bytes) -> tuple[Bytes, Int]:
-        """Return the block without repeated units of zero cells, and how many bytes were taken out before each unit left."""
-        units = len(block) // UNIT
-        words = block[: units * UNIT].view(np.uint64)
-        same = words[3:] == words[:-3]
-        again = np.zeros(units + 1, np.bool_)
-        np.logical_and(same[::3], same[1::3], out=again[1:-1])
-        again[1:-1] &= same[2::3]
-        triples = words.reshape(units, 3)
-        _keep_other(again, triples)
-        kept = np.flatnonzero(~again[:-1])
-        size = len(kept) * UNIT
-        rest = block[units * UNIT :]
-        if len(self._text) < size + UNIT:
-            self._text = np.empty(size + size // 4 + UNIT, np.uint8)
-        text = self._text[: size + len(rest)]
-        triples.take(kept, axis=0, out=text[:size].view(np.uint64).reshape(len(kept), 3), mode="clip")
-        text[size:] = rest
-        moved = np.empty(len(kept) + 1, np.int64)
-        np.subtract(kept, np.arange(len(kept)), out=moved[:-1])
-        moved[-1] = units - len(kept)
-        moved *= UNIT
-        return text, moved
+    def _compiled(self, block: Bytes, fio_rows: kernel.Loop) -> Rows | None:
+        """Return what `_parsed` does."""
+        most_rows = len(block) // (CELL * self.columns - 1) + 1  # and one that begins
+        most_cells = most_rows * self.columns
+        if len(self._bins) < most_cells:
+            self._bins, self._counts = np.empty(most_cells, np.int64), np.empty(most_cells, np.uint64)
+        lead, indptr = np.empty((most_rows, LEADING), np.uint64), np.empty(most_rows + 1, np.int64)
+        rows = fio_rows(block, self.columns, self.leading, lead, indptr, self._bins, self._counts)
+        if rows < 0:
+            return None
+        cells = int(indptr[rows])
+        return Rows(lead[:rows], indptr[: rows + 1], self._bins[:cells].copy(), self._counts[:cells].copy())
 
-    def _cells(self, text: Bytes, moved: Int, ends: Int, at: Int) -> Rows | None:
+    def _parsed(self, text: Bytes) -> Rows | None:
+        digit, comma, space = text >= ZERO, text == COMMA, text == SPACE
+        ends = np.flatnonzero(text == NEWLINE)
+        cells, commas = len(ends) * self.columns, np.count_nonzero(comma)
+        if int(text.max()) > NINE or commas != cells - len(ends) or space[0] or (comma[:-1] != space[1:]).any():
+            return None
+        if np.count_nonzero(digit) + 2 * commas + len(ends) != len(text):
+            return None
+        first = digit
+        first[1:] &= ~digit[:-1]
+        if np.count_nonzero(first) != cells:
+            return None
+        return self._cells(text, ends, np.flatnonzero(first & (text > ZERO)))
+
+    def _cells(self, text: Bytes, ends: Int, at: Int) -> Rows | None:
         """Return the rows that end at `ends` and whose non-zero cells begin `at`; None if a row is not as long as they say."""
-        value, extra = _values(text, at)
-        if value is None:
+        found = _values(text, at)
+        if found is None:
             return None
-        bounds = np.zeros(len(ends) + 1, np.int64)
-        bounds[1:] = np.searchsorted(at, ends)
-        shift = np.zeros(len(at) + 1, np.int64)
-        np.cumsum(extra, out=shift[1:])
+        value, extra = found
+        bounds = np.append(0, np.searchsorted(at, ends))
+        shift = np.append(0, np.cumsum(extra))
         before = shift[bounds]
-        at += moved.take(at // UNIT)
-        ends += moved.take(ends // UNIT)
-        starts = np.zeros_like(ends)
-        np.add(ends[:-1], 1, out=starts[1:])
-        if not np.array_equal(ends - starts, 3 * self.columns - 2 + np.diff(before)):
+        starts = np.append(0, ends[:-1] + 1)
+        if not np.array_equal(ends - starts, CELL * self.columns - 2 + np.diff(before)):
             return None
-        at -= shift[:-1]
-        at -= np.repeat(starts - before[:-1], np.diff(bounds))
-        # Modulo 2^64, a multiple of three times this is its third, and anything else is larger than any column.
-        column = at.view(np.uint64)
-        column *= THIRD
-        if len(column) and int(column.max()) >= self.columns:
-            return None
-        return self._split(at, value, bounds)
+        column, rest = np.divmod(at - shift[:-1] - np.repeat(starts - before[:-1], np.diff(bounds)), CELL)
+        return None if rest.any() else self._split(column, value, bounds)
 
     def _split(self, column: Int, value: NDArray[np.uint64], bounds: Int) -> Rows:
-        """Return rows with the leading cells apart; they are among the first three non-zero cells of each row."""
-        lead = np.zeros((len(bounds) - 1, 3), np.uint64)
-        near = bounds[:-1, None] + np.arange(self.leading)
-        row, place = np.nonzero((near < bounds[1:, None]) & (column.take(near, mode="clip") < self.leading))
-        head = near[row, place]
-        lead[row, column[head]] = value[head]
-        tail = np.ones(len(column), np.bool_)
-        tail[head] = False
-        heads = np.searchsorted(row, np.arange(len(bounds)))
-        bins = np.flatnonzero(tail)
-        indptr = bounds - heads
-        counts = value.take(bins)
-        column.take(bins, out=bins, mode="clip")
-        bins -= self.leading
-        return Rows(lead, indptr, bins, counts)
+        """Return rows with the leading cells apart."""
+        row, leads = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)), column < self.leading
+        lead = np.zeros((len(bounds) - 1, LEADING), np.uint64)
+        lead[row[leads], column[leads]] = value[leads]
+        indptr = np.append(0, np.cumsum(~leads))[bounds]
+        return Rows(lead, indptr, column[~leads] - self.leading, value[~leads])
 
 
-def _keep_other(again: NDArray[np.bool_], triples: NDArray[np.uint64]) -> None:
-    """Clear `again` where what repeats is not eight zero cells, as in `1, 1, 1, 1, `."""
-    heads = np.flatnonzero(again[1:] > again[:-1])
-    repeated = triples.take(heads, axis=0)
-    phase = (repeated[:, 0] == ZEROS[1, 0]) + 2 * (repeated[:, 0] == ZEROS[2, 0])
-    other = (repeated != ZEROS.take(phase, axis=0)).any(axis=1)
-    for head in heads[other].tolist():
-        end = head + 1 + int(again[head + 1 :].argmin())
-        again[head + 1 : end] = False
-
-
-def _sparse_places(flags: NDArray[np.bool_], size: int) -> Int:
-    """Return where `flags[:size]` is set; no two neighbours are, so half as many pairs are looked through."""
-    flags[size : size + size % 2] = False
-    pairs = flags[: size + size % 2].view(np.uint16)
-    places = np.flatnonzero(pairs != 0)
-    second = pairs.take(places) >> 8
-    places *= 2
-    places += second
-    return places
-
-
-def _values(text: Bytes, at: Int) -> tuple[NDArray[np.uint64] | None, NDArray[np.uint8]]:
-    """Return the integers that start at `at` and their digit counts less one; None if one exceeds 2^64 - 1.
-
-    Up to three digits, which is almost all of them, are taken in passes over whole arrays. Places past the end are
-    clipped to the last newline.
-    """
-    first, second, third = (text[place:].take(at, mode="clip") - ZERO for place in range(3))
-    longer = second <= NINE - ZERO
-    longest = longer & (third <= NINE - ZERO)
-    extra = longer.view(np.uint8)
-    value = (first + extra * (first * 9 + second)).astype(np.uint16)
-    value += longest * (value * 9 + third)
-    extra += longest.view(np.uint8)
-    more = np.flatnonzero(longest)
-    more = more[text[3:].take(at[more], mode="clip") >= ZERO]
-    wide = value.astype(np.uint64)
-    return (wide, extra) if _longer(text, at, more, wide, extra) else (None, extra)
-
-
-def _longer(text: Bytes, at: Int, more: Int, value: NDArray[np.uint64], extra: NDArray[np.uint8]) -> bool:
-    """Complete the values of four and more digits; return False if one exceeds 2^64 - 1."""
-    place = 3
-    while len(more) and place < MOST_DIGITS - 1:
-        value[more] = value[more] * 10 + (text[at[more] + place] - ZERO)
-        extra[more] = place
-        place += 1
+def _values(text: Bytes, at: Int) -> tuple[NDArray[np.uint64], Int] | None:
+    """Return the integers that start at `at` and their digit counts less one; None if one exceeds 2^64 - 1."""
+    value, extra = (text[at] - ZERO).astype(np.uint64), np.zeros(len(at), np.int64)
+    more = np.arange(len(at))
+    for place in range(1, MOST_DIGITS + 1):
         more = more[text[at[more] + place] >= ZERO]
-    for index in more:  # twenty digits: only the wrapped counters of a latency_target reset have them
-        number = text[at[index] : at[index] + MOST_DIGITS + 1].tobytes().split(b",")[0].split(b"\n")[0]
-        if len(number) > MOST_DIGITS or int(number) > UINT64_MAX:
-            return False
-        value[index] = int(number)
-        extra[index] = MOST_DIGITS - 1
-    return True
+        if not len(more):
+            return value, extra
+        digit = text[at[more] + place] - ZERO
+        if ((value[more] > TENTH) | ((value[more] == TENTH) & (digit > LAST))).any():
+            return None
+        value[more] = value[more] * 10 + digit
+        extra[more] = place
+    return None
 
 
 def concatenate(parts: Sequence[Rows]) -> Rows:
@@ -258,6 +171,9 @@ class PlainIntegers:
     def columns(self, data: NDArray[np.uint8]) -> list[Int] | None:
         """Return the columns of integers (up to 18 digits, no sign); None where any line is not so, and of no line."""
         size, width = len(data), self.width
+        if kernel.integer_rows is not None:
+            found = np.empty((width, np.count_nonzero(data == NEWLINE)), np.int64)
+            return [*found] if kernel.integer_rows(data, width, found) else None
         if size > self._marks.shape[1]:
             most = size + size // 8  # blocks differ a little in size
             self._marks = np.empty((2, most), np.bool_)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ingest.core import kernel
 from ingest.core.errors import StoreError, UsageError, counted
 from ingest.query.origin import KINDS, named
 from ingest.store.verify import Verification
@@ -35,10 +36,11 @@ class Line:
 
 
 def examined(url: str) -> Iterator[Line]:
-    """Yield what is found of the store at a URL. UsageError where it names none."""
+    """Yield what is found of this installation and of the store at a URL. UsageError where it names none."""
     kind = next((begin for begin in KINDS if url.startswith(begin)), "")
     if not kind:
         raise UsageError(f"{url!r} is no store: give sqlite:PATH or http(s)://HOST:PORT")
+    yield Line("readers", OK, kernel.in_words())
     room = KINDS[kind].rsplit(".", 2)[0]
     yield from named(f"{room}.doctor.examined")(url)
 

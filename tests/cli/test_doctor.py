@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from ingest.cli import run as command
+from ingest.core import kernel
 from ingest.core.schema import elasticsearch_mappings
 from ingest.store.elastic.doctor import least_free
 from ingest.store.sqlite.file import SCHEMA_VERSION
@@ -51,10 +52,11 @@ def double(server) -> Iterator[ElasticsearchDouble]:
 
 
 def asked(url: str, capsys) -> tuple[int, dict[str, dict[str, str]]]:
-    """Return exit status and lines by name, those that are not well before others."""
+    """Return exit status and lines of the store by name, those that are not well before others."""
     capsys.readouterr()
     status = command(["doctor", url, "--json"])
-    lines = json.loads(capsys.readouterr().out)
+    own, *lines = json.loads(capsys.readouterr().out)
+    assert own == {"name": "readers", "state": "ok", "text": kernel.in_words(), "remedy": ""}
     return status, {line["name"]: line for line in sorted(lines, key=lambda line: line["state"] != "ok")}
 
 
@@ -82,7 +84,7 @@ def test_a_server_that_is_well(double, capsys) -> None:
     assert not [seen for seen in changing if seen.path != "/_pit"]
     assert command(["doctor", double.url]) == 0
     printed = capsys.readouterr().out.splitlines()
-    assert len(printed) == len(NAMES) and all(line.startswith("ok        ") for line in printed)
+    assert len(printed) == 1 + len(NAMES) and all(line.startswith("ok        ") for line in printed)
 
 
 def test_nobody_answers_and_another_version(capsys, monkeypatch) -> None:

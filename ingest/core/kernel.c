@@ -1,0 +1,329 @@
+/* The loops that NumPy needs many passes for, in C without dependencies: `ingest/core/kernel.py` says where they are used.
+ *
+ * Each function has a counterpart in NumPy that is the judge: equal numbers, and "no" for exactly the same bytes. Nothing here
+ * explains a refusal: what is refused goes to Python, which finds the line and the reason.
+ *
+ * Buffers come from the caller and are checked for size before anything is read or written. No memory is allocated. Other
+ * threads run meanwhile. */
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+#define LEADING 3           /* columns of `lead` */
+#define CELL 3              /* bytes of a cell that is zero: ", 0" */
+#define UNIT 24             /* bytes that are compared at once: eight such cells, three words */
+#define PLAIN_DIGITS 18     /* always fit 64 bits */
+#define WORD ((Py_ssize_t)sizeof(uint64_t))
+#define MOST_TENTH (UINT64_MAX / 10)
+#define NOT_PLAIN (-1)
+#define NO_ROOM (-2)
+
+__extension__ typedef unsigned __int128 Wide;
+
+typedef struct {
+  const uint8_t *text;
+  Py_ssize_t size, columns, leading, most_rows, most_entries;
+  uint64_t *lead, *counts;
+  int64_t *indptr, *bins;
+} Rows;
+
+static Py_ssize_t least(Py_ssize_t a, Py_ssize_t b) { return a < b ? a : b; }
+
+/* Return the first byte, as it lies in memory, in which two words differ that do differ. */
+static Py_ssize_t first_unlike(uint64_t unlike) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  return __builtin_clzll(unlike) / 8;
+#else
+  return __builtin_ctzll(unlike) / 8;
+#endif
+}
+
+/* Return how many zero cells stand at `p`, a comma, each with the comma of the cell behind it: else it may be a longer number,
+ * or the last of its row. Cells close to the end of the text are left to the caller. */
+static Py_ssize_t zero_cells(const uint8_t *p, const uint8_t *end) {
+  static const char zeros[] = ", 0, 0, 0, 0, 0, 0, 0, 0";
+  const uint8_t *first = p;
+  uint64_t wanted[UNIT / 8], there[UNIT / 8];
+  memcpy(wanted, zeros, UNIT);
+  for (; end - p > UNIT; p += UNIT) {
+    memcpy(there, p, UNIT);
+    for (int word = 0; word < UNIT / 8; word++) {
+      uint64_t unlike = there[word] ^ wanted[word];
+      if (unlike) return (p - first + 8 * word + first_unlike(unlike) - 1) / CELL;
+    }
+    if (p[UNIT] != ',') return (p - first + UNIT - 1) / CELL;
+  }
+  return (p - first) / CELL;
+}
+
+/* Read a number without leading zeros, of at most 64 bits, at `*p`; return whether there is one. A newline is behind it at the
+ * latest. */
+static inline int number(const uint8_t **p, uint64_t *value) {
+  const uint8_t *at = *p;
+  uint64_t sum = (uint64_t)*at - '0';
+  unsigned digit;
+  if (sum > 9) return 0;
+  while ((digit = (unsigned)*++at - '0') <= 9) {
+    if (sum == 0 || sum > MOST_TENTH || (sum == MOST_TENTH && digit > UINT64_MAX % 10)) return 0;
+    sum = 10 * sum + digit;
+  }
+  *value = sum;
+  *p = at;
+  return 1;
+}
+
+/* Rows as fio writes them: cells without leading zeros, ", " between them, one newline. Returns how many there are. A count of
+ * zero is written, too, and the next one over it: that is quicker than to ask. */
+static Py_ssize_t rows_of(const Rows *r) {
+  const uint8_t *p = r->text, *end = r->text + r->size;
+  const Py_ssize_t bins = r->columns - r->leading;
+  Py_ssize_t row = 0, entries = 0;
+  if (r->size == 0 || end[-1] != '\n') return NOT_PLAIN;
+  r->indptr[0] = 0;
+  while (p < end) {
+    if (row == r->most_rows || r->most_entries - entries < bins) return NO_ROOM;
+    uint64_t *lead = r->lead + LEADING * row, count;
+    for (int k = 0; k < LEADING; k++) lead[k] = 0;
+    for (int k = 0; k < r->leading; k++) {
+      if (!number(&p, &lead[k]) || *p++ != ',' || *p++ != ' ') return NOT_PLAIN;
+    }
+    Py_ssize_t bin = 0;
+    for (;;) {
+      if (bin >= bins || !number(&p, &count)) return NOT_PLAIN;
+      r->bins[entries] = bin++;
+      r->counts[entries] = count;
+      entries += count != 0;
+      if (*p != ',') break;
+      const Py_ssize_t zeros = zero_cells(p, end); /* perhaps more than there are bins */
+      bin += zeros;
+      p += CELL * zeros + 1;
+      if (*p++ != ' ') return NOT_PLAIN;
+    }
+    if (bin != bins || *p++ != '\n') return NOT_PLAIN;
+    r->indptr[++row] = entries;
+  }
+  return row;
+}
+
+/* Rows of `width` integers of up to 18 digits, ", " between them and one newline, to columns of `rows` each; 0 where they are not
+ * just so many such rows. */
+static int integers_of(const uint8_t *p, Py_ssize_t size, Py_ssize_t width, int64_t *columns, Py_ssize_t rows) {
+  const uint8_t *end = p + size;
+  if (rows == 0 || size == 0 || end[-1] != '\n') return 0;
+  for (Py_ssize_t row = 0; row < rows; row++) {
+    if (p == end) return 0;
+    for (Py_ssize_t column = 0; column < width; column++) {
+      const uint8_t *first = p;
+      int64_t value = 0;
+      for (unsigned digit; (digit = (unsigned)*p - '0') <= 9; p++) {
+        if (p - first == PLAIN_DIGITS) return 0;
+        value = 10 * value + digit;
+      }
+      if (p == first) return 0;
+      columns[column * rows + row] = value;
+      if (column < width - 1 && (*p++ != ',' || *p++ != ' ')) return 0;
+    }
+    if (*p++ != '\n') return 0;
+  }
+  return p == end;
+}
+
+/* Take objects as columns of words of 64 bits, the last `written` of them to be filled in; -1 and a TypeError where one is no
+ * such column. */
+static int columns_of(PyObject **objects, int number, int written, Py_buffer *columns) {
+  for (int k = 0; k < number; k++) {
+    const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (k < number - written ? 0 : PyBUF_WRITABLE);
+    int found = PyObject_GetBuffer(objects[k], &columns[k], flags);
+    if (found == 0 && (columns[k].itemsize != WORD || (uintptr_t)columns[k].buf % WORD)) {
+      PyErr_SetString(PyExc_TypeError, "not a column of words of 64 bits");
+      PyBuffer_Release(&columns[k]);
+      found = -1;
+    }
+    if (found != 0) {
+      while (k-- > 0) PyBuffer_Release(&columns[k]);
+      return -1;
+    }
+  }
+  return 0;
+}
+
+static Py_ssize_t length(const Py_buffer *column) { return column->len / WORD; }
+
+static void release(Py_buffer *columns, int number) {
+  for (int k = 0; k < number; k++) PyBuffer_Release(&columns[k]);
+}
+
+static PyObject *fio_rows(PyObject *self, PyObject *args) {
+  enum { LEAD, INDPTR, BINS, COUNTS, NUMBER };
+  PyObject *o[NUMBER];
+  Py_buffer text, c[NUMBER];
+  Py_ssize_t columns, leading, found = NO_ROOM;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "y*nnOOOO", &text, &columns, &leading, &o[LEAD], &o[INDPTR], &o[BINS], &o[COUNTS])) return NULL;
+  if (columns_of(o, NUMBER, NUMBER, c) != 0) {
+    PyBuffer_Release(&text);
+    return NULL;
+  }
+  Rows rows = {text.buf, text.len, columns, leading, 0, 0, c[LEAD].buf, c[COUNTS].buf, c[INDPTR].buf, c[BINS].buf};
+  rows.most_rows = least(length(&c[LEAD]) / LEADING, length(&c[INDPTR]) - 1);
+  rows.most_entries = least(length(&c[BINS]), length(&c[COUNTS]));
+  if (leading >= 0 && leading <= LEADING && columns > leading && rows.most_rows >= 0) {
+    Py_BEGIN_ALLOW_THREADS
+    found = rows_of(&rows);
+    Py_END_ALLOW_THREADS
+  }
+  PyBuffer_Release(&text);
+  release(c, NUMBER);
+  if (found != NO_ROOM) return PyLong_FromSsize_t(found);
+  PyErr_SetString(PyExc_ValueError, "no room for the rows of so much text, or such columns cannot be");
+  return NULL;
+}
+
+/* Add the counts of CSR rows to `dense`, rows of `width` cells of which the first is bin `low`: row i to row group[i] there. Row
+ * pointers may begin anywhere. Returns -1 where a row or bin is outside, or row pointers do not fit; what came before is added.
+ */
+static int added(const int64_t *group, Py_ssize_t rows, const int64_t *indptr, const int64_t *bins, const int64_t *counts,
+                 Py_ssize_t entries, int64_t low, int64_t width, int64_t *dense, Py_ssize_t cells) {
+  if (width < 1) return -1;
+  const int64_t groups = cells / width;
+  for (Py_ssize_t row = 0; row < rows; row++) {
+    const uint64_t first = (uint64_t)indptr[row] - (uint64_t)indptr[0], end = (uint64_t)indptr[row + 1] - (uint64_t)indptr[0];
+    if (group[row] < 0 || group[row] >= groups || end < first || end > (uint64_t)entries) return -1;
+    uint64_t *to = (uint64_t *)dense + group[row] * width;
+    for (uint64_t at = first; at < end; at++) {
+      const uint64_t bin = (uint64_t)bins[at] - (uint64_t)low;
+      if (bin >= (uint64_t)width) return -1;
+      to[bin] += (uint64_t)counts[at];
+    }
+  }
+  return 0;
+}
+
+static PyObject *integer_rows(PyObject *self, PyObject *args) {
+  PyObject *objects[1];
+  Py_buffer text, columns;
+  Py_ssize_t width;
+  int plain = 0;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "y*nO", &text, &width, &objects[0])) return NULL;
+  if (columns_of(objects, 1, 1, &columns) != 0) {
+    PyBuffer_Release(&text);
+    return NULL;
+  }
+  const int whole = width > 0 && length(&columns) % width == 0;
+  if (whole) {
+    Py_BEGIN_ALLOW_THREADS
+    plain = integers_of(text.buf, text.len, width, columns.buf, length(&columns) / width);
+    Py_END_ALLOW_THREADS
+  }
+  PyBuffer_Release(&text);
+  release(&columns, 1);
+  if (whole) return PyBool_FromLong(plain);
+  PyErr_SetString(PyExc_ValueError, "the columns are not of one length");
+  return NULL;
+}
+
+static PyObject *add_rows(PyObject *self, PyObject *args) {
+  enum { GROUP, INDPTR, BINS, COUNTS, DENSE, NUMBER };
+  PyObject *o[NUMBER];
+  Py_buffer c[NUMBER];
+  long long width, low;
+  int failed = -1;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOLLO", &o[GROUP], &o[INDPTR], &o[BINS], &o[COUNTS], &low, &width, &o[DENSE])) return NULL;
+  if (columns_of(o, NUMBER, 1, c) != 0) return NULL;
+  if (length(&c[INDPTR]) == length(&c[GROUP]) + 1 && length(&c[BINS]) == length(&c[COUNTS])) {
+    Py_BEGIN_ALLOW_THREADS
+    failed = added(c[GROUP].buf, length(&c[GROUP]), c[INDPTR].buf, c[BINS].buf, c[COUNTS].buf, length(&c[BINS]), low, width,
+                   c[DENSE].buf, length(&c[DENSE]));
+    Py_END_ALLOW_THREADS
+  }
+  release(c, NUMBER);
+  if (failed == 0) Py_RETURN_NONE;
+  PyErr_SetString(PyExc_ValueError, "rows or bins are outside of what they are added to");
+  return NULL;
+}
+
+/* The share top/bottom of a number, rounded, halves to even; top <= bottom. */
+static uint64_t rounded(uint64_t value, uint64_t top, uint64_t bottom) {
+  uint64_t product, whole, rest;
+  if (__builtin_mul_overflow(value, top, &product)) {
+    const Wide wide = (Wide)value * top;
+    whole = (uint64_t)(wide / bottom); /* at most `value` */
+    rest = (uint64_t)(wide % bottom);
+  } else {
+    whole = product / bottom;
+    rest = product % bottom;
+  }
+  return whole + (rest > bottom - rest || (rest == bottom - rest && (whole & 1)));
+}
+
+/* Cut CSR rows by time: of the counts of each row, in the order of its bins, the first part/whole; their sums are rounded.
+ * Returns -1 where a part is none of its whole, or row pointers do not fit. */
+static int shared(const int64_t *counts, Py_ssize_t entries, const int64_t *indptr, const int64_t *part, const int64_t *whole,
+                  Py_ssize_t rows, int64_t *before) {
+  for (Py_ssize_t row = 0; row < rows; row++) {
+    const int64_t end = indptr[row + 1];
+    if (indptr[row] < 0 || end < indptr[row] || end > entries || part[row] < 0 || whole[row] < 1 || part[row] > whole[row])
+      return -1;
+    uint64_t top = (uint64_t)part[row], bottom = (uint64_t)whole[row], divisor = bottom, rest = top;
+    while (rest) {
+      const uint64_t next = divisor % rest;
+      divisor = rest;
+      rest = next;
+    }
+    top /= divisor;
+    bottom /= divisor;
+    uint64_t sum = 0, taken = 0;
+    for (int64_t at = indptr[row]; at < end; at++) {
+      sum += (uint64_t)counts[at];
+      const uint64_t until = rounded(sum, top, bottom);
+      before[at] = (int64_t)(until - taken);
+      taken = until;
+    }
+  }
+  return 0;
+}
+
+static PyObject *share(PyObject *self, PyObject *args) {
+  enum { COUNTS, INDPTR, PART, WHOLE, BEFORE, NUMBER };
+  PyObject *o[NUMBER];
+  Py_buffer c[NUMBER];
+  int failed = -1;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOO", &o[COUNTS], &o[INDPTR], &o[PART], &o[WHOLE], &o[BEFORE])) return NULL;
+  if (columns_of(o, NUMBER, 1, c) != 0) return NULL;
+  if (length(&c[PART]) == length(&c[WHOLE]) && length(&c[INDPTR]) == length(&c[PART]) + 1 &&
+      length(&c[BEFORE]) == length(&c[COUNTS])) {
+    Py_BEGIN_ALLOW_THREADS
+    failed = shared(c[COUNTS].buf, length(&c[COUNTS]), c[INDPTR].buf, c[PART].buf, c[WHOLE].buf, length(&c[PART]), c[BEFORE].buf);
+    Py_END_ALLOW_THREADS
+  }
+  release(c, NUMBER);
+  if (failed == 0) Py_RETURN_NONE;
+  PyErr_SetString(PyExc_ValueError, "rows cannot be cut so");
+  return NULL;
+}
+
+static PyMethodDef functions[] = {
+    {"fio_rows", fio_rows, METH_VARARGS,
+     "fio_rows(text, columns, leading, lead, indptr, bins, counts) -> rows, or -1 where the text is not plain\n\n"
+     "lead (uint64, 3 a row), indptr (int64, one more than rows), bins (int64) and counts (uint64) are filled in.\n"
+     "ValueError where they are too small."},
+    {"integer_rows", integer_rows, METH_VARARGS,
+     "integer_rows(text, width, columns) -> whether the text is rows of `width` plain integers\n\n"
+     "There must be as many as the columns are long. columns (int64, width x rows) is filled in."},
+    {"add_rows", add_rows, METH_VARARGS,
+     "add_rows(group, indptr, bins, counts, low, width, dense): add CSR rows to rows of `width` bins.\n\n"
+     "The first of these bins is `low`. All are int64. ValueError where one is outside."},
+    {"share", share, METH_VARARGS,
+     "share(counts, indptr, part, whole, before): fill in the counts of the share part/whole of each CSR row, all int64.\n\n"
+     "ValueError where a part is none of its whole."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_kernel", NULL, 0, functions, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__kernel(void) { return PyModuleDef_Init(&module); }

@@ -1,0 +1,365 @@
+"""The compiled loops beside NumPy, the judge: the same numbers, and the same rows refused with the same reasons and lines.
+
+Every other test runs with whichever of the two is in use; `.ci/run` runs those of readers and questions with both.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import random
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ingest.core import grid, intervals, kernel
+from ingest.core.intervals import Intervals
+from ingest.core.labels import Series
+from ingest.core.layout import fio_layout
+from ingest.read.account import Account
+from ingest.read.context import Context
+from ingest.read.fio import histogram_log
+from ingest.read.fio.histogram_log import Scanner
+from ingest.read.integers import Parser, PlainIntegers
+from tests.conftest import HERE
+from tests.effort import figure
+from tests.mutations import CHANGES, Mutation, mutated
+
+ROOT = HERE.parent
+LOGS = sorted((HERE / "data" / "fio").rglob("*_clat_hist*.log"))
+compiled = pytest.mark.skipif(kernel.fio_rows is None, reason=kernel.in_words())
+
+# Cells that are none, numbers at the limits, and bytes that a fast loop might take for others.
+ODD = (
+    *(
+        b"",
+        b" ",
+        b",",
+        b", ",
+        b"\n",
+        b"\r\n",
+        b"\n\n",
+        b"-1",
+        b"+1",
+        b"1.5",
+        b"00",
+        b"007",
+        b"1e3",
+        b"x",
+        b"/",
+        b":",
+        b"\0",
+        b"\xb0",
+    ),
+    *(b"18446744073709551615", b"18446744073709551616", b"18446744073709551620", b"99999999999999999999", b"1" * 21, b"9" * 19),
+    *(b", 0", b", 0, 0, 0, 0, 0, 0, 0, 0", b"0, ", b",0", b" 0", b",  0", b"0\n", b", 0\n"),
+)
+
+
+def row_of(rng: random.Random, columns: int, leading: int) -> bytes:
+    cells = [str(rng.choice((0, rng.randrange(2), rng.randrange(10**6)))) for _ in range(leading)]
+    share = rng.choice((0.0, 0.02, 0.3, 1.0))
+    cells += [str(rng.choice((1, 7, 42, 5_000, 2**64 - 1))) if rng.random() < share else "0" for _ in range(columns - leading)]
+    return ", ".join(cells).encode() + b"\n"
+
+
+def steps_of(rng: random.Random, most: int) -> list[Mutation]:
+    """Return a few changes: bytes put in, written over, taken out, turned, cut off; lines and cells changed for others."""
+    return [
+        (rng.choice(sorted(CHANGES)), rng.randrange(1 << 24), rng.randrange(40), rng.choice(ODD))
+        for _ in range(rng.randrange(most))
+    ]
+
+
+def scanned(text: bytes, columns: int, leading: int) -> Any:
+    """Return all that is taken of a text: rows and their lines, what was rejected and why."""
+    scanner = Scanner(columns, leading, Context(account=Account(path="a")))
+    found = [
+        (rows.lead.tolist(), rows.indptr.tolist(), rows.bins.tolist(), rows.counts.tolist(), lines.tolist())
+        for rows, lines in scanner.rows(memoryview(text))
+    ]
+    return found, scanner.line, vars_of(scanner.account)
+
+
+def vars_of(account: Account) -> dict[str, Any]:
+    return {name: getattr(account, name) for name in account.__dataclass_fields__}
+
+
+def numpy_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "fio_rows", None)
+
+
+def held_against_numpy(rows: int, seed: int) -> int:
+    """Compare until so many mutated rows were read by both; return how many were, AssertionError where they differ."""
+    rng, done, loop = random.Random(seed), 0, kernel.fio_rows
+    while done < rows:
+        leading = rng.choice((3, 3, 3, 1))
+        columns = leading + rng.choice((1, 8, 19, 29, 38, 58, rng.randrange(1, 120)))
+        text = mutated(b"".join(row_of(rng, columns, leading) for _ in range(rng.randrange(1, 12))), steps_of(rng, 4)) or b"\n"
+        try:
+            kernel.fio_rows = loop
+            fast = scanned(text, columns, leading)
+            kernel.fio_rows = None
+            assert fast == scanned(text, columns, leading), (seed, done, columns, leading, text)
+        finally:
+            kernel.fio_rows = loop
+        done += text.count(b"\n") + 1
+    return done
+
+
+@compiled
+@pytest.mark.parametrize("seed", range(figure(2, 2, 20)))
+def test_mutated_rows_are_taken_and_refused_as_numpy_does(seed: int) -> None:
+    wanted = figure(3_000, 10_000, 50_000)
+    assert held_against_numpy(wanted, seed) >= wanted
+
+
+@compiled
+@pytest.mark.parametrize("columns", [2, 9, 10, 11, 12, 28, 35, 1859])
+def test_every_cell_of_a_row_of_zeros_is_looked_at(columns: int) -> None:
+    """Zeros are compared eight at once: one cell that is none, a separator that is none, a cell too many, one too few."""
+    row = b", ".join([b"0"] * columns) + b"\n"
+    places = range(len(row)) if columns < 100 else range(0, len(row), 17)
+    for place in places:
+        for new in (b"1", b"0", b",", b" ", b"\n", b"x"):
+            text = row + row[:place] + new + row[place + 1 :] + row
+            assert scanned(text, columns, 1) == judged(text, columns), (place, new)
+    for text in (row * 3, row[3:], b"0, " + row, row[:-1], row[:-2] + b"10\n"):
+        assert scanned(text, columns, 1) == judged(text, columns), text
+
+
+def judged(text: bytes, columns: int) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        numpy_alone(patch)
+        return scanned(text, columns, 1)
+
+
+@compiled
+@pytest.mark.parametrize("number", [0, 1, 9, 10, 2**63, 2**64 - 1, 2**64, 2**64 + 5, 10**20 - 1, 10**20, 10**30])
+def test_numbers_at_the_limit(number: int, monkeypatch) -> None:
+    text = np.frombuffer(f"1, 0, 4096, {number}, {number}\n".encode(), np.uint8)
+    found = Parser(5, 3).parse(text)
+    assert (found is None) == (number >= 2**64)
+    assert found is None or found.counts.tolist() == [number] * 2 * (number > 0)
+    numpy_alone(monkeypatch)
+    assert (Parser(5, 3).parse(text) is None) == (number >= 2**64)
+
+
+@compiled
+@pytest.mark.parametrize("cell", ["", " ", "-1", "+1", "1.5", "00", "007", "1e3", "x", "0 ", " 0", "0,", "٣"])
+@pytest.mark.parametrize("column", [0, 3, 4, 20, 39])
+def test_no_other_cell_is_taken(cell: str, column: int, monkeypatch) -> None:
+    cells = ["0"] * 40
+    cells[column] = cell
+    text = np.frombuffer((", ".join(["0"] * 40) + "\n" + ", ".join(cells) + "\n").encode(), np.uint8)
+    assert Parser(40, 3).parse(text) is None
+    numpy_alone(monkeypatch)
+    assert Parser(40, 3).parse(text) is None
+
+
+@compiled
+def test_many_cells_too_many_are_written_nowhere() -> None:
+    """Zeros are skipped eight at once, past the last bin: nothing is counted there."""
+    for zeros in range(40):
+        text = np.frombuffer(b"1, 0, 4096" + b", 0" * zeros + b", 7" * 60 + b"\n", np.uint8).copy()
+        assert Parser(24, 3).parse(text) is None
+
+
+def whole(path: Path, context: Context) -> Any:
+    context = replace(context, account=Account(path="a"))
+    try:
+        parts = [
+            (part.table, part.series.tolist(), part.start_ns.tolist(), part.end_ns.tolist(), part.indptr.tolist())
+            + (part.bins.tolist(), part.counts.tolist())
+            for part in histogram_log.read(path, context)
+        ]
+    except histogram_log.InputError as error:
+        return str(error)
+    totals = {op: (held.bins.tolist(), held.counts.tolist()) for op, held in context.account.totals.items()}
+    return parts, totals, {name: each for name, each in vars_of(context.account).items() if name != "totals"}
+
+
+@compiled
+@pytest.mark.parametrize("seed", range(figure(30, 120, 1_000)))
+def test_whole_logs_with_damage_are_read_as_numpy_does(seed: int, tmp_path: Path, monkeypatch) -> None:
+    """Recorded logs of all kinds, whole and damaged: intervals, sums, notes, reasons and their lines."""
+    rng = random.Random(seed)
+    source = rng.choice(LOGS)
+    path = tmp_path / source.name
+    path.write_bytes(mutated(source.read_bytes(), steps_of(rng, 5)))
+    fast = whole(path, Context())
+    numpy_alone(monkeypatch)
+    assert fast == whole(path, Context())
+
+
+@compiled
+def test_what_does_not_fit_is_an_error_and_nothing_is_written_behind_it() -> None:
+    text = np.frombuffer(b"1, 0, 4096, 7, 8\n" * 4, np.uint8)
+    room = [np.zeros((4, 3), np.uint64), np.zeros(5, np.int64), np.zeros(8, np.int64), np.zeros(8, np.uint64)]
+    assert kernel.fio_rows(text, 5, 3, *room) == 4
+    for number in range(4):
+        short = [column.copy() for column in room]
+        short[number] = short[number][:-1].copy()
+        with pytest.raises(ValueError, match="no room"):
+            kernel.fio_rows(text, 5, 3, *short)
+    for columns, leading in ((5, 4), (5, -1), (3, 3), (-5, 3), (0, 0), (-1, -2)):
+        with pytest.raises(ValueError, match="no room"):
+            kernel.fio_rows(text, columns, leading, *room)
+    room[2] = np.zeros(8 * 8 + 1, np.uint8)[1:].view(np.int64)
+    for other in (room[2], np.zeros(8, np.int32), np.zeros(16, np.int64)[::2]):
+        with pytest.raises((TypeError, ValueError), match="words of 64 bits|contiguous"):
+            kernel.fio_rows(text, 5, 3, *room[:2], other, room[3])
+    with pytest.raises((BufferError, ValueError), match="read-only"):
+        kernel.fio_rows(text, 5, 3, *room[:2], np.frombuffer(b"0" * 64, np.int64), room[3])
+
+
+# ---- plain integers, sums of rows, shares of rows
+
+
+@compiled
+@pytest.mark.parametrize("seed", range(figure(2, 2, 20)))
+def test_plain_integers_are_those_of_numpy_and_of_the_same_texts(seed: int, monkeypatch) -> None:
+    rng = random.Random(seed)
+    texts = []
+    for _ in range(figure(300, 1_000, 3_000)):
+        width = rng.randrange(1, 8)
+        text = "".join(", ".join(integer(rng) for _ in range(width)) + "\n" for _ in range(rng.randrange(9)))
+        texts.append((width, mutated(text.encode(), steps_of(rng, 3))))
+    fast = [columns_in(*each) for each in texts]
+    monkeypatch.setattr(kernel, "integer_rows", None)
+    assert fast == [columns_in(*each) for each in texts]
+    assert len(fast) // 5 < sum(one is not None for one in fast) < len(fast)
+
+
+def integer(rng: random.Random) -> str:
+    """Return an integer, seldom one with zeros before it or of 19 digits."""
+    number = str(rng.choice((0, 7, 10**17, 10**18 - 1, rng.randrange(10 ** rng.randrange(1, 19)))))
+    return rng.choice(("0" + number, "0" * 12 + number, str(10**18))) if rng.random() < 0.02 else number
+
+
+def columns_in(width: int, text: bytes) -> list[list[int]] | None:
+    columns = PlainIntegers(width).columns(np.frombuffer(text, np.uint8))
+    return None if columns is None else [column.tolist() for column in columns]
+
+
+def csr(rng: np.random.Generator, rows: int, bins: int, most: int) -> tuple[Any, Any, Any]:
+    held = [np.flatnonzero(rng.random(bins) < rng.random()) for _ in range(rows - 1)] + [np.arange(1)]
+    indptr = np.append(0, np.cumsum([len(each) for each in held])).astype(np.int64)
+    return indptr, np.concatenate([*held, np.empty(0, np.int64)]).astype(np.int64), rng.integers(1, most, indptr[-1])
+
+
+@compiled
+@pytest.mark.parametrize("seed", range(figure(20, 60, 2_000)))
+def test_rows_are_added_up_as_numpy_does(seed: int, monkeypatch) -> None:
+    rng = np.random.default_rng(seed)
+    groups = int(rng.integers(1, 6))
+    parts = []
+    for _ in range(rng.integers(1, 5)):
+        indptr, bins, counts = csr(rng, int(rng.integers(1, 9)), int(rng.integers(1, 60)), int(rng.choice((2, 1000, 2**50))))
+        group, bins = np.sort(rng.integers(0, groups, len(indptr) - 1)), bins + rng.integers(0, 50)
+        if rng.random() < 0.5:  # not one behind the other, of fewer bits
+            group, bins, counts = np.broadcast_to(group[0], len(group)), np.repeat(bins.astype(np.int32), 2)[::2], counts[::-1]
+        parts.append((group, indptr + rng.integers(0, 9), bins, counts))
+    span = intervals.span_of(parts)
+    fast = intervals.sum_dense(parts, groups, span)
+    monkeypatch.setattr(kernel, "add_rows", None)
+    assert [each.tolist() for each in fast] == [each.tolist() for each in intervals.sum_dense(parts, groups, span)]
+
+
+@compiled
+@pytest.mark.parametrize("seed", range(figure(20, 60, 2_000)))
+def test_rows_are_cut_by_time_as_numpy_does(seed: int, monkeypatch) -> None:
+    """Shares are rounded, halves to even, also where products pass 2^64."""
+    rng = np.random.default_rng(seed)
+    indptr, bins, counts = csr(rng, int(rng.integers(1, 30)), 60, int(rng.choice((3, 1000, 2**40, 2**55))))
+    start = rng.integers(0, 2**40, len(indptr) - 1)
+    width = rng.integers(2, rng.choice((4, 2_000, 2**32, 2**61)), len(start))
+    rows = Intervals(fio_layout(29, 1), (Series(),), np.zeros(len(start), np.int64), start, start + width, indptr, bins, counts)
+    part = np.maximum(rng.integers(0, width), 1)
+    fast = grid._share(rows, part, width)
+    monkeypatch.setattr(kernel, "share", None)
+    assert fast.tolist() == grid._share(rows, part, width).tolist()
+
+
+@compiled
+def test_what_lies_outside_is_an_error() -> None:
+    group, indptr, bins, counts = (np.array(each, np.int64) for each in ([0, 1], [0, 1, 2], [3, 4], [5, 6]))
+    dense = np.zeros(4, np.int64)
+    kernel.add_rows(group, indptr, bins, counts, 3, 2, dense)
+    assert dense.tolist() == [5, 0, 0, 6]
+    for wrong in (
+        (group + 1, indptr, bins, counts, 3, 2),
+        (group - 1, indptr, bins, counts, 3, 2),
+        (group, indptr, bins + 1, counts, 3, 2),
+        (group, indptr, bins - 1, counts, 3, 2),
+        (group, indptr, bins, counts, 3, 0),
+        (group, indptr, bins, counts, 3, -2),
+        (group, indptr[:2].copy(), bins, counts, 3, 2),
+        (group, np.array([0, 2, 1]), bins, counts, 3, 2),
+        (group, np.array([0, 1, 3]), bins, counts, 3, 2),
+        (group, np.array([0, 1, -(2**63)]), bins, counts, 3, 2),
+        (group, indptr, bins, counts[:1].copy(), 3, 2),
+    ):
+        with pytest.raises(ValueError, match="outside"):
+            kernel.add_rows(*wrong, dense)
+    part, whole, before = np.array([1, 1]), np.array([2, 1]), np.zeros(2, np.int64)
+    kernel.share(counts, indptr, part, whole, before)
+    assert before.tolist() == [2, 6]
+    for pointers, one, other in ((indptr + 1, part, whole), (indptr[::-1].copy(), part, whole), (indptr, part, whole - 1), (indptr, -part, whole), (indptr, part + 1, whole), (indptr[1:].copy(), part, whole)):  # fmt: skip
+        with pytest.raises(ValueError, match="cannot be cut"):
+            kernel.share(counts, pointers, one, other, before)
+    for text, plain in ((b"1\n", True), (b"1\n2\n", False), (b"", False), (b"1", False)):
+        assert kernel.integer_rows(text, 1, before[:1].copy()) is plain
+    with pytest.raises(ValueError, match="one length"):
+        kernel.integer_rows(b"1\n", 2, before[:1].copy())
+
+
+SANITIZED = """
+import importlib.util, pytest, sys
+spec = importlib.util.spec_from_file_location("ingest.core._kernel", sys.argv[1])
+sys.modules["ingest.core._kernel"] = importlib.util.module_from_spec(spec)
+from ingest.core import kernel
+assert kernel._compiled.__file__ == sys.argv[1]
+sys.exit(pytest.main(["-p", "no:cacheprovider", "-m", "not soak", "-k", "not in_use", "tests/test_kernel.py"]))
+"""
+
+
+@pytest.mark.soak
+def test_no_byte_outside_of_a_buffer_is_read_or_written(tmp_path: Path) -> None:
+    """The tests above with loops that were built with the sanitizers of addresses and of undefined behaviour."""
+    import hatch_build
+
+    module = tmp_path / "_kernel.abi3.so"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CFLAGS", "-g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all")
+        if why := hatch_build.compiled(ROOT / hatch_build.SOURCE, module):
+            pytest.skip(f"no sanitizers here: {why}")
+    library = subprocess.run(["cc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()
+    environment = {name: value for name, value in os.environ.items() if name not in {"TAILBOARD_SOAK", "PYTEST_ADDOPTS"}}
+    environment |= {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc", "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-c", SANITIZED, str(module)]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0 and " passed" in done.stdout, (done.stdout + done.stderr)[-3000:]
+
+
+SLOWER = "NumPy reads logs, slower and with the same results: "
+BUILT = importlib.util.find_spec("ingest.core._kernel") is not None
+
+
+@pytest.mark.parametrize(
+    ("without", "said"),
+    [
+        ("1", SLOWER + "TAILBOARD_NUMPY is set"),
+        ("", "compiled loops read logs" if BUILT else SLOWER + "no C compiler was there when tailboard was installed"),
+    ],
+    ids=["not wanted", "as installed"],
+)
+def test_which_of_the_two_is_in_use_is_said(without: str, said: str, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "ingest", "store", "doctor", f"sqlite:{tmp_path / 'none.db'}"]
+    done = subprocess.run(words, env=os.environ | {kernel.WITHOUT: without}, capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.splitlines()[0] == f"ok        readers: {said}"
