@@ -57,7 +57,7 @@ from ingest.core.errors import UsageError
 from ingest.core.labels import CLIENT, LABELS, LAYER, LAYERS, in_layer
 from ingest.core.units import UNITS_NS, parse_duration
 from ingest.read.described.table import WHITESPACE
-from ingest.read.discovery import check_is_file
+from ingest.read.discovery import check_is_there
 
 TIMES = ("time", "start", "end", "latency")
 CONDITIONS = ("failed", "where")
@@ -127,7 +127,7 @@ def yaml_in(path: Path) -> Any:
     """Return what the YAML of a file says; UsageError where it is none."""
     import yaml
 
-    check_is_file(path)
+    check_is_there(path)
     try:
         data = path.read_bytes()
     except OSError as error:
