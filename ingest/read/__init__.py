@@ -1,8 +1,8 @@
 """Readers: one module a format, and what joins their files into runs.
 
 `placing.discover` says what is under some paths; `read` yields the intervals of a source, `events` its single operations, of
-which intervals are made here. To add a format: its module with a READER, its line in `formats.TABLE`. A reader knows nothing of
-stores or views.
+which intervals are made here. To add a format: its module with a READER, its entry point (see `formats`). A reader knows
+nothing of stores or views.
 """
 
 from __future__ import annotations

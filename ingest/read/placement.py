@@ -43,7 +43,7 @@ from ingest.read.fio.join import Beside, Documents, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name, version_of_text
 from ingest.read.fio.reader import counted_once, kind_of_log
 from ingest.read.format_names import AVERAGED, DESCRIBED, DESCRIBED_HISTOGRAMS, HIST, JSON, OF_FIO, RAW, SERVERS
-from ingest.read.formats import TABLE, all_formats, format_of, names, reader_of
+from ingest.read.formats import CORE, all_formats, format_of, names, reader_of
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED, Around, Evidence, Found, Place, ReadOptions, Skipped, Source
 from ingest.read.text import head, holds_nothing, plain_name
 from ingest.read.unlogged import doubts, kinds_by_log, missing_sources, stated_without_log
@@ -332,7 +332,7 @@ class _Call:
             return "" if plain_name(path) == Path(description.path).name else of_yaml
         name = f"{path.parent.name}/{plain_name(path)}"
         if not wanted:
-            by_name = next((line.name for line in TABLE if line.by_name(name)), None) or refused.known_by_name(path)
+            by_name = next((line.name for line in CORE if line.by_name(name)), None) or refused.known_by_name(path)
             if by_name is not None:
                 return by_name
         start = head(path)
@@ -342,7 +342,7 @@ class _Call:
         if wanted:
             return JSON if b'"fio version"' in start and wanted in (HIST, RAW) else wanted
         for line in all_formats():
-            if line.by_head(path, start, named=named) or (line not in TABLE and line.by_name(name)):
+            if line.by_head(path, start, named=named) or (line not in CORE and line.by_name(name)):
                 return line.name
         return refused.known_by_head(path, start)
 

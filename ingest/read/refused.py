@@ -121,7 +121,7 @@ def known_by_head(path: Path, start: bytes) -> RefusedFormat:
 
 def advice() -> str:
     """Return the end of a sentence about a file of no known format: the formats that are read, and what to do."""
-    others = "".join(f"; {sentence}" for sentence in formats.plugged()[1])
+    others = "".join(f"; {sentence}" for sentence in formats.others()[1])
     return f"; tailboard reads {formats.titles()}, {DESCRIBE}, or name the format with --input-format{others}"
 
 
