@@ -517,16 +517,16 @@ def _check_readable(
         more = f" (and {others} more {plural(others, 'file')} refused: tailboard inspect lists them)" if others else ""
         raise InputError(first.reason + more, first.path, first.line)
     if len(skipped) == 1 and not paths[0].is_dir():
-        raise InputError(skipped[0].reason, skipped[0].path)
+        raise InputError("".join(refused.without_advice(skipped[0].reason)), skipped[0].path)
     names = ", ".join(str(path) for path in paths)
     if not skipped:
         raise InputError("there is no file to read", names)
-    advice = refused.advice()
-    reasons = Counter(entry.reason.removesuffix(advice) for entry in skipped)
+    said = [refused.without_advice(entry.reason) for entry in skipped]
+    reasons = Counter(reason for reason, _ in said)
     commonest = "; ".join(f"{count} x {reason}" if len(skipped) > 1 else reason for reason, count in reasons.most_common(3))
     several = f"{len(skipped)} files, none of them a latency histogram or log"
     what = several if len(skipped) > 1 else "1 file, and it is no latency histogram or log"
-    raise InputError(f"{what}: {commonest}{advice if any(entry.reason.endswith(advice) for entry in skipped) else ''}", names)
+    raise InputError(f"{what}: {commonest}{max(advice for _, advice in said)}", names)
 
 
 # Which operations a user says failed (`--failed tag=err*`): their rows are of the kind of those, whatever label says so.

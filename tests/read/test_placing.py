@@ -563,6 +563,16 @@ def test_a19_refusals_name_what_a_file_looks_like_and_all_formats(tmp_path: Path
     assert all(line.title in text for line in (*formats.CORE, *formats.ours()) if line.name not in formats.BY_DESCRIPTION)
 
 
+def test_a_file_that_is_passed_over_beside_logs_is_one_short_sentence(tmp_path: Path) -> None:
+    """fio's data file lay in the folder of its logs: a load listed all formats there are."""
+    shutil.copy(LOG, tmp_path)
+    (tmp_path / "data.0.0").write_bytes(b"\0\x8e" * 700)
+    (tmp_path / "notes.csv").write_text("moment,value,more\n1,2,3\n")
+    reasons = {entry.path.name: entry.reason for entry in discover([tmp_path], ReadOptions()).skipped}
+    assert reasons["data.0.0"] == "a binary file of no known format"
+    assert "--input-format events.yml" in reasons["notes.csv"] and "tailboard reads" not in reasons["notes.csv"]
+
+
 def test_a19_garbage_is_shown_to_nobody_and_advice_is_given_once(tmp_path: Path) -> None:
     (tmp_path / "one.bin").write_bytes(b"\x8e,\x04\xff;\x19" * 70)
     (tmp_path / "two.txt").write_text("no table\n")
