@@ -79,7 +79,8 @@ def stand_in(words: argparse.Namespace) -> None:
     module = ModuleType("ingest.read.generated_samples")
     module.READER = Reader(operations.locate, events=generated(words))  # type: ignore[attr-defined]
     sys.modules[module.__name__] = module
-    formats.TABLE[:] = [line._replace(module="generated_samples") if line.name == DESCRIBED else line for line in formats.TABLE]
+    place = f"{module.__name__}:READER"
+    formats.CORE[:] = [line._replace(module=place) if line.name == DESCRIBED else line for line in formats.CORE]
 
 
 def mapped(folder: Path, words: argparse.Namespace, **asked: object) -> OffsetMap:

@@ -252,14 +252,14 @@ def content_of(recorded: Recorded) -> bytes:
     return lzma.decompress(content) if recorded.path.endswith(".xz") else content
 
 
-def told(recorded: Recorded, content: bytes) -> Told:
-    """Return what is answered of a folder with this content in place of the file's own."""
+def told(recorded: Recorded, content: bytes, ending: str = "") -> Told:
+    """Return what is answered of a folder with this content in place of the file's own, which has one more ending."""
     with tempfile.TemporaryDirectory(prefix="damage-") as place:
         folder = Path(place) / "run"
         folder.mkdir()
         for other in recorded.beside:
             shutil.copy(DATA / other, folder)
-        path = folder / (recorded.name or Path(recorded.path).name.removesuffix(".xz"))
+        path = folder / f"{recorded.name or Path(recorded.path).name.removesuffix('.xz')}{ending}"
         path.write_bytes(content)
         os.utime(path, (BEGAN + 3600, BEGAN + 3600))
         try:

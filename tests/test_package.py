@@ -43,6 +43,7 @@ def test_the_wheel_carries_mappings_and_kibana_inside_the_package(tmp_path: Path
         ["load", str(log), "--run", "r", "--store", store],
         ["report", store, "-o", str(tmp_path / "r.html")],
         ["wrap-fio"],
+        ["percentiles", str(ROOT / "tests" / "data" / "histograms" / "asbench_histogram.txt"), "--step", "all"],  # an entry point
     ):
         subprocess.run(
             [sys.executable, "-P", "-m", "ingest", *words], check=True, cwd=tmp_path, env=environment, capture_output=True

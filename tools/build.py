@@ -21,14 +21,14 @@ from ingest.cli import COMMANDS, tailboard
 from ingest.cli.help import ALL_OPTIONS
 from ingest.core.errors import listed
 from ingest.core.schema import ELASTICSEARCH, assets, fields, in_store
-from ingest.read.formats import BY_DESCRIPTION, TABLE, described
+from ingest.read.formats import BY_DESCRIPTION, CORE, described, ours
 from ingest.store.elastic.templates import Site, templates
 from tools.kibana.compile import kibana_files
 from tools.kibana.lint import problems
 
 PAGES = Path(__file__).parents[1] / "docs" / "reference"
 
-FORMATS_MARK = "<!-- formats: generated from the table in ingest/read/formats.py by `make build` -->"
+FORMATS_MARK = "<!-- formats: generated from ingest/read/formats.py and plugins/__init__.py by `make build` -->"
 FORMATS_END = "<!-- end of formats -->"
 
 SQLITE = "sqlite"
@@ -114,8 +114,8 @@ def with_formats(page: str) -> str:
 def format_reference() -> str:
     """Return the table of docs/reference/formats.md."""
     rows = ["| Format | `--input-format` | Recognised by | Holds |", "|---|---|---|---|"]
-    by_content = [line for line in TABLE if line.name not in BY_DESCRIPTION]
-    for line in (*by_content, *described(), *(line for line in TABLE if line.name in BY_DESCRIPTION)):
+    by_content = [line for line in (*CORE, *ours()) if line.name not in BY_DESCRIPTION]
+    for line in (*by_content, *described(), *(line for line in CORE if line.name in BY_DESCRIPTION)):
         option = f"`{line.name}`" if line.name not in BY_DESCRIPTION else "path of a `.yml`"
         rows.append(f"| {line.title} | {option} | {line.known_by} | {line.holds} |")
     return "\n".join(rows)

@@ -172,7 +172,7 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
             Path(row["path"]).name,
             *(["/".join(row["run"].split("/")[-RUN_PARTS:])] if several else []),
             *(row[name] or "-" for name in ("host", "volume", "job")),
-            ",".join(row["ops"]) if len(row["ops"]) <= MOST_OPS else f"{len(row['ops'])} ops",
+            ",".join(op or "-" for op in row["ops"]) if len(row["ops"]) <= MOST_OPS else f"{len(row['ops'])} ops",
             *(f"{row[name]:,}" for name in ("rows", "samples")),
             (row["zero"] or "unknown")[11:23] or "unknown",
             "; ".join([*trouble, *row["notes"]]) or "-",

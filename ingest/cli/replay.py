@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ingest.cli.options import STORE, CallOptions, argument, command
 from ingest.cli.output import say
-from ingest.core.errors import InputError, StoreError, counted
+from ingest.core.errors import StoreError, counted
 from ingest.query.origin import require
 
 
@@ -28,11 +28,11 @@ def replay(options: Options) -> int:
 
     Documents that are refused again stay in the file. Rollups are updated, and runs with all their documents become complete.
     """
+    from ingest.read.discovery import check_is_there
     from ingest.store import DEAD_LETTERS, open_store
 
     path = Path(options.dead_letters)
-    if not path.is_file():
-        raise InputError("there is no such file", path)
+    check_is_there(path)
     with open_store(options.store or os.environ.get("TAILBOARD_STORE", ""), write=True) as opened:
         account = require(opened, DEAD_LETTERS)(path)
     say(f"{counted(account.sent, 'document')} sent again: {account.taken} are in now, {account.refused} are refused again")

@@ -17,7 +17,6 @@ from ingest.cli.sources import chosen, letters_named, opened_store
 from ingest.core.errors import StoreError, TailboardError, UsageError, counted, listed
 from ingest.core.labels import run_matches
 from ingest.core.units import format_duration, parse_duration
-from ingest.query.origin import is_store
 
 if TYPE_CHECKING:
     from ingest.store import Store
@@ -128,7 +127,7 @@ def show(options: Showing) -> None:
     """Show one run as JSON: parameters, labels, start time, marks, and each source with its summary."""
     from dataclasses import asdict
 
-    with opened_store(options.store) as store:
+    with opened_store(options.store, runs=[options.run]) as store:
         shown = []
         for record in chosen(store, (options.run,)):
             sources = [asdict(source) for source in store.sources(record.run)]
@@ -162,9 +161,7 @@ def check(options: Checking) -> int:
     from ingest.core.errors import shown
 
     globs, mend = options.globs, options.mend
-    if stores := list(filter(is_store, globs)):
-        raise UsageError(f"{stores[0]} is a store, not a run: tailboard runs check --store {stores[0]}")
-    with opened_store(options.store, write=mend) as store:
+    with opened_store(options.store, write=mend, runs=globs) as store:
         verified = store.verify(lambda run: not globs or (bool(run) and run_matches(run, globs)), mend=mend)
     if options.as_json:
         print(json.dumps(verified.as_dict(), indent=2))
@@ -213,7 +210,7 @@ def delete(options: Deleting) -> int:
     A SQLite file keeps its size: later loads use the free space. A run that is being loaded is not deleted (exit status 4); with
     --force it is deleted, and a load that still writes to it ends with an error.
     """
-    with opened_store(options.store, write=not options.dry_run) as store:
+    with opened_store(options.store, write=not options.dry_run, runs=[options.run]) as store:
         records = _selected(store, options)
         names = ", ".join(record.run for record in records)
         if not records or options.dry_run:
@@ -261,7 +258,7 @@ def coarsen(options: Coarsening) -> int:
         check_step(step_ns)
     elif bins == CoarserBins():
         raise UsageError("give --step, --digits or --coarseness")
-    with opened_store(options.store, write=not options.dry_run) as store:
+    with opened_store(options.store, write=not options.dry_run, runs=[options.run]) as store:
         records = _selected(store, options)
         if not records:
             say(f"no run is older than {options.age}: nothing to coarsen")

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from ingest.api import words
 from ingest.api.words import answering
 from ingest.cli.options import Asking, read_options
@@ -127,10 +129,13 @@ def as_typed(asking: Asking) -> str:
     return shlex.join(words)
 
 
-def opened_store(url: str | None, *, write: bool = False) -> Store:
-    """Return the store that --store names, else the default one."""
+def opened_store(url: str | None, *, write: bool = False, runs: Iterable[str | None] = ()) -> Store:
+    """Return the store that --store names, else the default one; UsageError for a store among the words that name `runs`."""
     from ingest.store import open_store
 
+    if stores := [word for word in runs if word and is_store(word)]:
+        command = click.get_current_context().command_path
+        raise UsageError(f"{stores[0]} is a store, not a run: {command} --store {stores[0]}")
     return open_store(store_url(url), write=write)
 
 

@@ -30,7 +30,7 @@ from ingest.read.account import Account, nothing_taken
 from ingest.read.context import SPANS
 from ingest.read.discovery import processes
 from ingest.read.format_names import SNABB
-from ingest.read.missing import own_step, row_width, unreadable
+from ingest.read.missing import CUT_SHORT, REFUSED_FILE, own_step, row_width, unreadable
 from ingest.read.operations import Windows
 from ingest.read.placement import discover
 from ingest.read.polled_series import told_to_others
@@ -335,7 +335,6 @@ def _read_added_up(
 
 def _not_read(source: Source, error: InputError) -> None:
     """Note in the account of a source that it was not read to its end."""
-    source.context.account.note(f"not read: {error.reason}")
     source.context.account.lack(unreadable(source, error.reason))
 
 
@@ -486,7 +485,8 @@ def sentences_of(account: LoadAccount, url: str) -> Iterator[str]:
     for path, reason in account.refused.items():
         by_reason.setdefault(reason, []).append(path)
     refusals = [f"refused {listed(paths)}: {reason}" for reason, paths in by_reason.items()]
-    for text in dict.fromkeys((*refusals, *account.caveats, *map(str, rows.caveats), *_notes(account))):
+    cut_short = [str(caveat) for caveat in account.lacks if caveat.code in (CUT_SHORT, REFUSED_FILE)]
+    for text in dict.fromkeys((*refusals, *account.caveats, *map(str, rows.caveats), *cut_short, *_notes(account))):
         yield text
     for finding in rows.findings[:SHOWN_FINDINGS]:
         yield str(finding)

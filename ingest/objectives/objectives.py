@@ -57,7 +57,7 @@ from ingest.core.quantiles import Percentile, ShareError, parse_percentiles
 from ingest.core.units import Stamp, elapsed, figure, format_duration, local, parse_duration, utc
 from ingest.query.episodes import CANNOT_TELL, NOTHING, VIOLATED, Episode, Labels, Verdict
 from ingest.query.question import named, since
-from ingest.read.discovery import check_is_file
+from ingest.read.discovery import check_is_there
 
 NO_DATA = (VIOLATE, HOLD, OK)
 OF_LATENCY = {"percentile": "99", "threshold": "5ms"}
@@ -78,11 +78,9 @@ def read_objectives(path: Path, run_labels: Collection[str] | None = ()) -> tupl
     `run_labels` are the labels of runs that `where` and `by` may name beside those of series; None lets every name pass, for
     callers that do not know the runs.
     """
-    check_is_file(path)
+    check_is_there(path)
     try:
         root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-    except FileNotFoundError:
-        raise InputError("there is no such file", path) from None
     except OSError as error:
         raise InputError(f"it cannot be read ({error.strerror})", path) from None
     except UnicodeDecodeError:

@@ -12,7 +12,7 @@ from ingest.query.lags import whole_counts
 from ingest.query.means import check_bins
 from ingest.query.question import Answer
 from ingest.query.table import Table, of_rows
-from ingest.read.curves import Curve
+from ingest.read.curves import Curve, named_apart
 
 LAST = 100.0
 
@@ -26,9 +26,10 @@ def curves(answer: Answer, others: Sequence[Curve] = (), ticks: int = TICKS) -> 
     what a file does not hold, and for x at the last level of a curve. Error bound: that of each layout.
     """
     check_bins(answer, "percentile curves")
+    measured = _measured(answer, ticks)
     rows = [
         (curve.name, share, x if x < math.inf else math.nan, value, count)
-        for curve in (*_measured(answer, ticks), *others)
+        for curve in (*measured, *named_apart(others, {curve.name for curve in measured}))
         for share, x, value, count in zip(
             curve.shares, curve.x, curve.values_ns, curve.counts or (math.nan,) * len(curve.shares), strict=True
         )

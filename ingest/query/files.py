@@ -47,7 +47,7 @@ from ingest.read.copies import conflicts
 from ingest.read.discovery import processes
 from ingest.read.format_names import HDR, SNABB
 from ingest.read.formats import row_labels, single_events
-from ingest.read.missing import own_step, row_width, unreadable
+from ingest.read.missing import REFUSED_FILE, own_step, row_width, unreadable
 from ingest.read.placement import discover
 from ingest.read.sources import Found, ReadOptions, Source
 
@@ -462,7 +462,6 @@ class Files:
                     for chunk in read(source, *((mine.windows, mine.seen(source)) if single_events(source) else ())):
                         mine.add(chunk, own)
                 except InputError as error:
-                    source.context.account.note(f"not read: {error.reason}")
                     source.context.account.lack(unreadable(source, error.reason))
         return all_of(adding)
 
@@ -477,8 +476,8 @@ class Files:
             raise InputError(f"nothing here has a latency: {moments[0]}")
         if any(UNTIMED in note for note in account.notes):
             raise InputError(UNTIMED)
-        if unread := [note for note in account.notes if "not read: " in note]:
-            raise InputError(unread[0])
+        if unread := [entry.caveat for entry in account.missing if entry.caveat.code == REFUSED_FILE]:
+            raise InputError(f"{unread[0].subject}: {unread[0].sentence}")
         if not account.taken:
             raise nothing_taken(account, [source.path for source in sources])
 

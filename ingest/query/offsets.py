@@ -14,13 +14,14 @@ Threads that there is no room for are added up, by host where that can be, never
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ingest.core.coverage import Missing
 from ingest.core.errors import InputError, UsageError, counted
 from ingest.core.events import Events
 from ingest.core.grid import MS, SECOND
@@ -29,6 +30,7 @@ from ingest.core.labels import ALTERNATIVE, LAYER, OFFSET, OUTCOME, Group, RunLa
 from ingest.core.offsets import LAYOUT, Order, Periods, counted_offsets, from_bins, shared
 from ingest.core.units import format_duration
 from ingest.query.aggregate import run_starts, warnings_of
+from ingest.query.coverage import folded
 from ingest.query.origin import OFFSET_TICKS, Origin
 from ingest.query.overview import selected_runs
 from ingest.query.question import AUTO, Question, check_labels, left_out_by_clock, logs_left_out, undated_runs
@@ -36,6 +38,7 @@ from ingest.query.table import Table, label_columns
 from ingest.read import events_once, offset_sources
 from ingest.read.account import Account
 from ingest.read.formats import single_events
+from ingest.read.missing import CUT_SHORT, REFUSED_FILE, unreadable
 from ingest.read.sources import PREFER_RAW, Source
 
 if TYPE_CHECKING:
@@ -226,7 +229,7 @@ def _events_in(source: Source, question: Question, start_ns: int) -> Iterator[tu
             if len(at := np.flatnonzero(inside)):
                 yield chunk.take(at), late[at]
     except InputError as error:
-        account.note(f"not read: {error.reason}")
+        account.lack(unreadable(source, error.reason))
 
 
 def _of_events(
@@ -321,9 +324,19 @@ def from_files(files: Files, wanted: WantedOffsets) -> OffsetMap:
             *((logs_left_out(names, len(asked), apart),) if names else ()),
             *_left_out(logs, sources),
             *warnings_of(sources, files.found),
+            *cut_short(_missing(sources)),
         ),
         answered_from="files",
     )
+
+
+def cut_short(entries: Iterable[Missing]) -> tuple[str, ...]:
+    """Return the sentences on files that end early: a map does not show what it lacks."""
+    return tuple(map(str, folded(entry.caveat for entry in entries if entry.caveat.code in (CUT_SHORT, REFUSED_FILE))))
+
+
+def _missing(sources: Sequence[Source]) -> Iterator[Missing]:
+    return (entry for source in sources for entry in source.context.account.missing)
 
 
 def _left_out(logs: Sequence[Source], taken: Sequence[Source]) -> Iterator[str]:
@@ -792,7 +805,7 @@ def of_files(files: Files, names: Mapping[str, str], wanted: WantedOffsets, *, f
         said = f"{histograms} of {len(own)} logs hold histograms, not single events: they are not in the map of offsets"
         relative, starts = all(undated_runs(taken).values()), run_starts(taken)
         about = (tuple(sorted(starts)), min(starts.values()), relative, (said,) if histograms else ())
-        overviews.append(OffsetOverview(ticks, *about, tuple(warnings_of(taken, files.found))))
+        overviews.append(OffsetOverview(ticks, *about, (*warnings_of(taken, files.found), *cut_short(_missing(taken)))))
     return overviews
 
 

@@ -167,7 +167,7 @@ def _unlike(paths: Sequence[Mapping[str, Sequence[str]]]) -> list[dict[str, Word
 
 
 def _said(labels: Mapping[str, str], names: Sequence[str]) -> str:
-    return ", ".join(f"{name} {labels.get(name, '-')}" for name in names)
+    return ", ".join(f"{name} {labels[name]}" for name in names if name in labels) or "-"
 
 
 def _order(name: str) -> tuple[int, str]:

@@ -1,8 +1,8 @@
 """Readers: one module a format, and what joins their files into runs.
 
 `placing.discover` says what is under some paths; `read` yields the intervals of a source, `events` its single operations, of
-which intervals are made here. To add a format: its module with a READER, its line in `formats.TABLE`. A reader knows nothing of
-stores or views.
+which intervals are made here. To add a format: its module with a READER, its entry point (see `formats`). A reader knows
+nothing of stores or views.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ def read(
             latencies(chunks, context.account), windows or operations.Windows(), layout, context.account, totals=known
         )
     else:
-        rows = _unshadowed(_hosts_renamed((rows_in or reader.rows)(source.path, context), context), context)
-    rows = in_their_layer(source, in_their_outcome(source, of_its_part(source, followed(source, _addable(rows, source)))))
+        rows = followed(source, _hosts_renamed((rows_in or reader.rows)(source.path, context), context))
+        rows = _unshadowed(rows, context)
+    rows = in_their_layer(source, in_their_outcome(source, of_its_part(source, _addable(rows, source))))
     if expected := context.options.get(EXPECTED):
         from ingest.read.schedule import with_corrected
 
@@ -155,7 +156,7 @@ def events_of(source: Source) -> Iterator[Events]:
         raise InputError(f"{source.format}: holds histograms, not single operations", source.path)
     account, shadowed = source.context.account, source.context.shadowed
     events = _hosts_renamed(reader.events(source.path, source.context), source.context)
-    for chunk in counting_rejected(source, events):
+    for chunk in followed(source, counting_rejected(source, events)):
         _check_times(chunk.end_ns, chunk.end_ns, source)
         ours = chunk.where(lambda series: series.op not in shadowed)
         account.shadowed += chunk.samples - ours.samples

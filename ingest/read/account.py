@@ -191,6 +191,6 @@ class Account:
 
 def nothing_taken(account: Account, paths: Iterable[Path]) -> InputError:
     """Return the error for sources of which no row could be taken: a query on them is refused with it, and a load."""
-    reasons = [*account.rejected, *account.notes]
+    reasons = [*account.rejected, *filter(None, [account.cut_short]), *account.notes]
     detail = f": {reasons[0]}" if reasons else ""
     return InputError(f"no row could be taken{detail}", ", ".join(str(path) for path in paths))

@@ -17,10 +17,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ingest.core.errors import InputError
+from ingest.read.discovery import check_is_there
 from ingest.read.hdr.tools import HGRM
 from ingest.read.text import blocks
 
@@ -34,7 +36,8 @@ MOST_ROWS = 1_000_000
 class Curve(NamedTuple):
     """A percentile curve: value (in ns) that a share of requests does not exceed; `x` is 1/(1 - share), inf at the end.
 
-    `counts` are cumulative, empty for SLA steps; `labels` are the names of SLA steps, empty text where there is none.
+    `counts` are cumulative, empty for SLA steps; `labels` are the names of SLA steps, empty text where there is none. `path` is
+    that of its file, as it was named.
     """
 
     name: str
@@ -43,9 +46,32 @@ class Curve(NamedTuple):
     values_ns: tuple[float, ...]
     counts: tuple[int, ...] = ()
     labels: tuple[str, ...] = ()
+    path: Path = Path()
+
+
+def named_apart(curves: Sequence[Curve], taken: Collection[str] = ()) -> list[Curve]:
+    """Return the curves of files under unlike names, none of which is `taken`.
+
+    A name is that of the file without its ending, else with it and as many folders as tell it from the others. A file that was
+    named twice (in two units) is counted.
+    """
+    named: list[Curve] = []
+    for curve in curves:
+        others = [other.path for other in curves if other.path != curve.path]
+        names = (_name_of(curve.path, depth) for depth in range(len(curve.path.parts) + 1))
+        alone = (name for depth, name in enumerate(names) if name not in {*taken, *(_name_of(other, depth) for other in others)})
+        name = next(alone, str(curve.path))
+        again = sum(before.path == curve.path for before in named)
+        named.append(curve._replace(name=f"{name} ({again + 1})" if again else name))
+    return named
+
+
+def _name_of(path: Path, depth: int) -> str:
+    return "/".join(path.parts[-depth:]) if depth else path.stem
 
 
 def _lines(path: Path) -> list[str]:
+    check_is_there(path)
     lines: list[str] = []
     for block in blocks(path):
         lines += bytes(block).decode("utf-8", "replace").splitlines()
@@ -76,7 +102,7 @@ def read_hgrm(path: Path, unit_ns: int) -> Curve:
     if not shares:
         raise InputError("holds no percentile distribution (Value, Percentile, TotalCount)", path)
     x = tuple(1 / (1 - share) if share < 1 else math.inf for share in shares)
-    return Curve(path.stem, tuple(shares), x, tuple(values), tuple(counts))
+    return Curve(path.stem, tuple(shares), x, tuple(values), tuple(counts), path=path)
 
 
 def read_sla(path: Path, unit_ns: int) -> Curve:
@@ -97,4 +123,4 @@ def read_sla(path: Path, unit_ns: int) -> Curve:
     if not points:
         raise InputError("holds no SLA step", path)
     xs, values, labels = zip(*points, strict=True)
-    return Curve(path.stem, tuple(1 - 1 / x for x in xs), xs, values, (), labels)
+    return Curve(path.stem, tuple(1 - 1 / x for x in xs), xs, values, (), labels, path)

@@ -65,6 +65,13 @@ def check_is_file(path: Path) -> None:
         raise InputError(f"{ODD}: name a file", path)
 
 
+def check_is_there(path: Path) -> None:
+    """Raise InputError for a file that the user names and that is not there, or that might be read without end."""
+    check_is_file(path)
+    if not path.exists():
+        raise InputError("there is no such file", path)
+
+
 def listed_files(
     folder: Path, closed: list[Path] | None = None, linked: list[Path] | None = None, odd: list[Path] | None = None
 ) -> list[Path]:

@@ -1,15 +1,19 @@
-"""The table of formats: which file each is known by, and the module that reads it.
+"""Which file each format is known by, and the module that reads it.
 
-A line holds the name for `--input-format`, what people call it, the module, and a cheap test of a file's name and its first
+A `Format` holds the name for `--input-format`, what people call it, the module, and a cheap test of a file's name and its first
 bytes; the module is imported when a file passes the test. Everything else of a format stands in its module, as one value
-`READER`. A new format is that module and one line here: recognition, `--input-format`, refusals, standard input, compressed
-files, `watch` and the list in docs/reference/formats.md follow from it.
+`READER`. Recognition, `--input-format`, refusals, standard input, compressed files, `watch` and the list in
+docs/reference/formats.md follow from it.
+
+Only fio, HdrHistogram logs and described files are written down here. All others are entry points of the group
+`tailboard.formats`: ours (`ingest/read/plugins/__init__.py`, registered in pyproject.toml) as those of any other distribution.
+They are read when a file is none of the core.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -18,37 +22,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from ingest.core.intervals import Intervals
 from ingest.core.labels import Series
 from ingest.read.context import Context
-from ingest.read.format_names import (
-    ASBENCH,
-    AVERAGED,
-    BCC,
-    BPFTRACE,
-    CEPH,
-    CHROME,
-    DESCRIBED,
-    DESCRIBED_HISTOGRAMS,
-    HDR,
-    HDR_SNAPSHOTS,
-    HIST,
-    JSON,
-    MEMTIER,
-    OPERATIONS,
-    OTLP,
-    PERF,
-    PGBENCH,
-    PLAIN_JSON,
-    PROMETHEUS,
-    RAW,
-    SAMPLES,
-    SMALLFILE,
-    SNABB,
-    SPANS,
-    YCSB,
-    YCSB_HISTOGRAM,
-)
+from ingest.read.format_names import AVERAGED, DESCRIBED, DESCRIBED_HISTOGRAMS, HDR, HIST, JSON, PLAIN_JSON, RAW
 from ingest.read.sources import Around, Source
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from ingest.core.events import Events
 
 
@@ -93,7 +72,7 @@ class Reader(NamedTuple):
 class Format(NamedTuple):
     """One line of the table. `names` and `head` are patterns of a file's name and of its first 64 KiB; either is enough.
 
-    `module` is a module of this package, or `MODULE:NAME` of any: a `Reader` under that name. With `named_only` the first bytes
+    `module` is MODULE:NAME of a `Reader`. With `named_only` the first bytes
     count only for a file that the user named, not for one that a folder holds: rows of four numbers may be anything. Only the
     first `reach` bytes are searched: a folder may hold thousands of files of no format. `known_by` and `holds` say it in words,
     for docs/reference/formats.md. The first bytes of a format that is `last` fit files of others, too: all others are asked
@@ -127,15 +106,11 @@ class Format(NamedTuple):
 BY_DESCRIPTION = (DESCRIBED, DESCRIBED_HISTOGRAMS)
 INTEGER_ROW = rb"(?m)^[ \t]*\d{1,19}[ \t]*,[ \t]*-?\d{1,20}[ \t]*,"
 
-BPFTRACE_MAP = (
-    rb'(?m)^[ \[]*\{\s*"type":\s*"(attached_probes|hist|lhist|printf|time)"'
-    rb"|^(@\w*(\[[^\n]*\])?|[^\n]*\]):\s*\n[\[(](\.\.\.|-?\d)"
-)
-TABLE: list[Format] = [
+CORE: list[Format] = [
     Format(
         HIST,
         "fio histogram log",
-        "fio.reader.HISTOGRAMS",
+        "ingest.read.fio.reader:HISTOGRAMS",
         names=r"[^/]_clat_hist(\.\d+)?\.log(\..+)?$",
         head=rb"(?m)^\d{1,13}, ?[012], ?\d+(, ?\d+){19}",
         reach=FIRST_LINES,
@@ -145,7 +120,7 @@ TABLE: list[Format] = [
     Format(
         RAW,
         "fio latency log",
-        "fio.reader.LATENCIES",
+        "ingest.read.fio.reader:LATENCIES",
         last=True,
         names=r"[^/]_(clat|lat|slat)(\.\d+)?\.log(\..+)?$",
         head=INTEGER_ROW,
@@ -156,7 +131,7 @@ TABLE: list[Format] = [
     Format(
         JSON,
         "fio JSON",
-        "fio.reader.SUMMARIES",
+        "ingest.read.fio.reader:SUMMARIES",
         head=rb'"fio version"',
         reach=WHOLE_HEAD,
         known_by='content: `"fio version"` (`--output-format=json+`); CBT\'s summary names',
@@ -165,198 +140,44 @@ TABLE: list[Format] = [
     Format(
         AVERAGED,
         "fio latency log of means",
-        "fio.reader.AVERAGES",
+        "ingest.read.fio.reader:AVERAGES",
         known_by="as a fio latency log, with means in its rows (`log_avg_msec`)",
         holds="means over time, without percentiles",
     ),
     Format(
         PLAIN_JSON,
         "fio JSON without bins",
-        "fio.reader.TOTALS",
+        "ingest.read.fio.reader:TOTALS",
         known_by="fio JSON without bins (`--output-format=json`)",
         holds="count, mean, minimum, maximum of a run, without percentiles",
     ),
     Format(
-        SNABB,
-        "Snabb timeline",
-        "plugins.snabb.timeline",
-        names=r"\.timeline$|^engine/timeline$",
-        head=rb"\A\x01\x00\x1d\x44",
-        known_by="content: its magic number; or a name that ends in `.timeline`",
-        holds="events of one process, each with its lag",
-    ),
-    Format(
-        SMALLFILE,
-        "smallfile response times",
-        "plugins.smallfile",
-        names=r"/rsptimes_[^/]*\.csv$",
-        known_by="file name `rsptimes_...csv`",
-        holds="single operations of a thread",
-    ),
-    Format(
-        YCSB,
-        "YCSB raw measurements",
-        "plugins.ycsb.RAW_MEASUREMENTS",
-        head=rb" latency raw data: op, timestamp\(ms\), latency\(us\)",
-        reach=WHOLE_HEAD,
-        known_by="content: `latency raw data: op, timestamp(ms), latency(us)`",
-        holds="single operations",
-    ),
-    Format(
-        YCSB_HISTOGRAM,
-        "YCSB histograms",
-        "plugins.ycsb.HISTOGRAM",
-        head=rb"(?m)^\[[A-Za-z][\w-]*\], 0, \d+\r?\n\[[A-Za-z][\w-]*\], 1, \d+\r?$",
-        reach=WHOLE_HEAD,
-        known_by="content: `[READ], 0, 530` and `[READ], 1, 7` (`measurementtype=histogram`)",
-        holds="a histogram of each op over the whole run, in whole ms",
-    ),
-    Format(
-        SAMPLES,
-        "answers kept by tailboard record sample",
-        "plugins.sample",
-        head=rb'\A\{"sampled_at":[\d.]+,"record":"',
-        known_by='content: `{"sampled_at":..,"record":..` (`tailboard record sample`)',
-        holds="histograms of Ceph, Redis, Prometheus, OpenTelemetry, or as a `.yml` says, by poll",
-    ),
-    Format(
-        OTLP,
-        "OpenTelemetry metrics",
-        "plugins.otlp",
-        head=rb'"resourceMetrics"\s*:',
-        known_by='content: `{"resourceMetrics":` (file exporter of the Collector, SDKs)',
-        holds="histograms per interval or since a start, exponential or with bounds",
-    ),
-    Format(
-        SPANS,
-        "OpenTelemetry spans",
-        "plugins.otlp.OF_SPANS",
-        head=rb'\A\s*\{\s*"resourceSpans"\s*:',
-        known_by='content: `{"resourceSpans":` (file exporter of the Collector, SDKs)',
-        holds="single operations, and whether they failed",
-    ),
-    Format(
-        PROMETHEUS,
-        "Prometheus histograms",
-        "plugins.prometheus",
-        head=rb'_bucket\{[^\n]*(le|vmrange)="|"resultType"|\{__name__="',
-        reach=WHOLE_HEAD,
-        known_by="content: `NAME_bucket{...le=...}` (exposition, `promtool tsdb dump`), or an answer of the query API",
-        holds="histograms since the start of a process, with bounds; over HTTP also native ones",
-    ),
-    Format(
-        PGBENCH,
-        "pgbench transactions",
-        "plugins.pgbench",
-        names=r"pgbench_log\.\d+(\.\d+)?$",
-        head=rb"\A\d+ \d+ (\d+|skipped|failed|serialization|deadlock) \d+ \d{9,10} \d{1,6}\b",
-        known_by="content: lines of `pgbench -l`; file name `pgbench_log.PID[.N]`",
-        holds="single transactions; with `-R` their response, wait and service time",
-    ),
-    Format(
-        CEPH,
-        "Ceph histograms",
-        "plugins.ceph",
-        head=rb'(?s)"dump"\s*:.*"axes"\s*:',
-        reach=WHOLE_HEAD,
-        known_by='content: `{"sampled_at": .., "dump": {` and `"axes"`',
-        holds="histograms of a daemon since its start, by latency",
-    ),
-    Format(
-        HDR_SNAPSHOTS,
-        "HdrHistogram snapshots",
-        "plugins.hdr_snapshots",
-        head=rb'"SignificantFigures"\s*:',
-        known_by='content: `"SignificantFigures":` and `"Counts":` (cockroach workload)',
-        holds="histograms per interval and op",
-    ),
-    Format(
-        MEMTIER,
-        "memtier_benchmark JSON",
-        "plugins.memtier",
-        head=rb'(?s)\A\s*[\[{].*"(ALL STATS|BEST RUN RESULTS|run information)"\s*:',
-        reach=WHOLE_HEAD,
-        known_by='content: JSON with `"run information":` or `"ALL STATS":` (`--json-out-file`)',
-        holds="a histogram of each command over the whole run",
-    ),
-    Format(
-        ASBENCH,
-        "asbench histograms",
-        "plugins.asbench",
-        head=rb"(?m)^(read|write|udf)_hist(:\r?$| \d{4}-\d\d-\d\dT)",
-        reach=WHOLE_HEAD,
-        known_by="content: `read_hist:` or `write_hist 2026-..` (`asbench --output-file`)",
-        holds="histograms per period and op",
-    ),
-    Format(
-        BPFTRACE,
-        "bpftrace histograms",
-        "plugins.bpftrace",
-        head=BPFTRACE_MAP,
-        known_by='content: `@NAME:` and lines `[16, 32)  5 |@@ |`; with `-f json` `{"type": "hist"`',
-        holds="histograms since the start of the script, or since they were cleared",
-    ),
-    Format(
-        BCC,
-        "bcc histograms",
-        "plugins.bcc",
-        head=rb"(?m)^ +[nmu]?secs +: count +distribution",
-        known_by="content: a line `usecs : count distribution` (`biolatency -T` and other tools of bcc)",
-        holds="histograms of the intervals between two prints",
-    ),
-    Format(
-        PERF,
-        "perf script",
-        "plugins.perf",
-        head=rb": ",
-        known_by="content: a sample with a time stamp, or its header",
-        holds="block requests and system calls; moments of samples",
-    ),
-    Format(
-        CHROME,
-        "Chrome trace",
-        "plugins.chrome",
-        head=rb'"ph"\s*:',
-        reach=WHOLE_HEAD,
-        known_by='content: an array, or `{"traceEvents": [`, of objects with `"ph"`',
-        holds="single operations",
-    ),
-    Format(
         HDR,
         "HdrHistogram log",
-        "hdr.log",
+        "ingest.read.hdr.log:READER",
         head=rb"(?m)^#\[|StartTimestamp|HIST|DHIS",
         reach=FIRST_LINES,
         known_by="content: the format's comments or legend, or a line that ends in a histogram",
         holds="latencies per interval, op and kind",
     ),
     Format(
-        OPERATIONS,
-        "operation log",
-        "operation_log",
-        last=True,
-        head=rb"\A[^\n]*,",
-        known_by="content: a first line that names a start and an end or latency",
-        holds="single operations; with a schedule their response and wait time",
-    ),
-    Format(
         DESCRIBED,
         "file described in YAML",
-        "described.operations",
+        "ingest.read.described.operations:READER",
         known_by="never by itself: `--input-format FILE.yml`",
         holds="single operations, as the `.yml` says",
     ),
     Format(
         DESCRIBED_HISTOGRAMS,
         "histograms described in YAML",
-        "described.histograms",
+        "ingest.read.described.histograms:READER",
         known_by="never by itself: `--input-format FILE.yml`, or the name of a preset",
         holds="histograms, as the `.yml` says",
     ),
 ]
 
 
-GROUP = "tailboard.formats"
+GROUP, DISTRIBUTION = "tailboard.formats", "tailboard"
 
 
 @cache
@@ -374,47 +195,82 @@ def _described(name: str, path: Path) -> Format:
 
     entries = yaml_in(path)
     description_of(str(path))
-    shape = "described.histograms" if "histogram" in entries else "described.operations"
+    module = f"ingest.read.described.{'histograms' if 'histogram' in entries else 'operations'}:READER"
     title, head, known_by, holds = (str(entries.get(key, "")) for key in ("title", "head", "known_by", "holds"))
-    return Format(name, title or name, shape, head=head.encode(), known_by=known_by, holds=holds, description=str(path))
+    return Format(name, title or name, module, head=head.encode(), known_by=known_by, holds=holds, description=str(path))
 
 
 @cache
-def plugged() -> tuple[tuple[Format, ...], tuple[str, ...]]:
-    """Return the formats of other distributions, and a sentence for each that cannot be taken.
+def _registered() -> tuple[tuple[EntryPoint, ...], tuple[EntryPoint, ...]]:
+    """Return the entry points of tailboard and those of other distributions, each in the order of their names.
 
-    An entry point of the group `tailboard.formats` is a `Format`, or the path of a description.
+    Those of a checkout stand in its pyproject.toml, whether it is installed or not, and whatever was when it was.
     """
-    from importlib.metadata import entry_points
+    from importlib.metadata import EntryPoint, entry_points
 
+    found = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
+    ours = [entry for entry in found if entry.dist is not None and entry.dist.name == DISTRIBUTION]
+    others = [entry for entry in found if entry not in ours]
+    if (beside := Path(__file__).parents[2] / "pyproject.toml").is_file():
+        import tomllib
+
+        project = tomllib.loads(beside.read_text(encoding="utf-8")).get("project", {})
+        if project.get("name") == DISTRIBUTION:
+            ours = [EntryPoint(name, value, GROUP) for name, value in sorted(project["entry-points"][GROUP].items())]
+    return tuple(ours), tuple(others)
+
+
+@cache
+def ours() -> tuple[Format, ...]:
+    """Return the formats that tailboard itself registers."""
+    return _certain_first(map(_format, _registered()[0]))
+
+
+@cache
+def others() -> tuple[tuple[Format, ...], tuple[str, ...]]:
+    """Return the formats of other distributions, and a sentence for each that cannot be taken."""
+    from ingest.read.described.description import presets
+
+    taken = {line.name for line in (*CORE, *ours())} | set(presets())
     found: dict[str, Format] = {}
     wrong: list[str] = []
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+    for entry in _registered()[1]:
         try:
-            said = entry.load()
-            one = said._replace(name=entry.name) if isinstance(said, Format) else _described(entry.name, Path(said))
-            if entry.name in found or any(line.name == entry.name for line in (*TABLE, *described())):
+            one = _format(entry)
+            if entry.name in found or entry.name in taken:
                 raise ValueError("there is a format of this name")
             re.compile(one.head), re.compile(one.names)
             found[entry.name] = one
         except Exception as error:  # noqa: BLE001  # whatever the code of others raises, all other formats are read
             dist = entry.dist.name if entry.dist is not None else entry.value
             wrong.append(f"the format {entry.name} of {dist} cannot be used: {error}")
-    return tuple(found.values()), tuple(wrong)
+    return _certain_first(found.values()), tuple(wrong)
+
+
+def _certain_first(some: Iterable[Format]) -> tuple[Format, ...]:
+    """Return formats with those first whose pattern holds from the first byte: samples hold answers of any tool."""
+    return tuple(sorted(some, key=lambda line: not line.head.startswith(rb"\A")))
+
+
+def _format(entry: EntryPoint) -> Format:
+    """Return the format that an entry point is: a `Format`, or the path of a description."""
+    said = entry.load()
+    return said._replace(name=entry.name) if isinstance(said, Format) else _described(entry.name, Path(said))
 
 
 def all_formats() -> Iterator[Format]:
     """Yield all formats in the order in which they are asked whether a file is theirs; the later ones are loaded when asked."""
-    yield from (line for line in TABLE if not line.last)
+    yield from (line for line in CORE if not line.last)
+    yield from (line for line in ours() if not line.last)
     yield from described()
-    yield from plugged()[0]
-    yield from (line for line in TABLE if line.last)
+    yield from others()[0]
+    yield from (line for line in (*CORE, *ours()) if line.last)
 
 
 @cache
 def format_of(name: str) -> Format:
-    """Return the line of a format; KeyError where there is none of that name."""
-    for line in (line for some in (lambda: TABLE, described, lambda: plugged()[0]) for line in some()):
+    """Return a format by its name; KeyError where there is none of that name."""
+    for line in (line for some in (lambda: CORE, ours, described, lambda: others()[0]) for line in some()):
         if line.name == name:
             return line
     raise KeyError(name)
@@ -422,21 +278,18 @@ def format_of(name: str) -> Format:
 
 def names() -> list[str]:
     """Return the formats that `--input-format` takes by name, but for descriptions."""
-    return [line.name for line in (*TABLE, *plugged()[0]) if line.name not in BY_DESCRIPTION]
+    return [line.name for line in (*CORE, *ours(), *others()[0]) if line.name not in BY_DESCRIPTION]
 
 
 def titles() -> str:
     """Return what the formats are called, for a sentence."""
-    return ", ".join(line.title for line in (*TABLE, *described(), *plugged()[0]) if line.name not in BY_DESCRIPTION)
+    return ", ".join(line.title for line in (*CORE, *ours(), *described(), *others()[0]) if line.name not in BY_DESCRIPTION)
 
 
 @cache
 def _reader(place: str) -> Reader:
-    """Return the reader at a place: a module below this package, a name in it in capitals, or MODULE:NAME."""
+    """Return the reader at MODULE:NAME."""
     module, _, name = place.partition(":")
-    if not name:
-        module, _, name = place.rpartition(".") if place.rpartition(".")[2].isupper() else (place, "", "READER")
-        module = f"ingest.read.{module}"
     reader: Reader = getattr(import_module(module), name)
     return reader
 

@@ -43,7 +43,7 @@ from ingest.core.errors import InputError, UsageError, counted, plural
 from ingest.core.marks import LONGEST_TEXT, Mark, checked, one_line
 from ingest.core.units import MOST_NS, UNITS_NS, FarTimeError, Instant, iso_ns, parse_instant
 from ingest.read.account import Account
-from ingest.read.discovery import check_is_file
+from ingest.read.discovery import check_is_there
 from ingest.read.text import head, numbered_lines, plain_name
 
 MS, US = UNITS_NS["ms"], UNITS_NS["us"]
@@ -211,7 +211,7 @@ class MarksFile(NamedTuple):
         """Return sentences about the lines that were taken, repaired and left out."""
         account = self.account
         sentences = [f"{self.path}: {counted(len(self.marks), 'mark')}"]
-        sentences += [f"{self.path}: {note}" for note in account.notes]
+        sentences += [f"{self.path}: {note}" for note in (*account.notes, *filter(None, [account.cut_short]))]
         sentences += [f"{self.path}: {count:,} {reason}" for reason, count in sorted(account.skipped.items())]
         sentences += [f"{self.path}: {counted(count, 'mark')}: {reason}" for reason, count in sorted(account.repaired.items())]
         shown = [str(finding) for finding in account.findings if finding.action == "rejected"]
@@ -222,9 +222,7 @@ class MarksFile(NamedTuple):
 
 def read_marks(path: Path) -> MarksFile:
     """Return the marks of a file: of a GC log its pauses. InputError where it cannot be read or no line of it is a mark."""
-    check_is_file(path)
-    if not path.exists():
-        raise InputError("cannot be read: no such file", path)
+    check_is_there(path)
     start = head(path)
     account = Account(str(path))
     if looks_like_gc_log(start):

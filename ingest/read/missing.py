@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
 
 from ingest.core.coverage import AGAIN, FEWER, MORE, SEE_INSPECT, Caveat, Missing, RowWidth, labels_of
 from ingest.core.errors import as_text
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from ingest.read.account import Account
     from ingest.read.sources import Source
 
+    Chunk = TypeVar("Chunk", Events, Intervals[Series])
 
 REFUSED_FILE, CUT_SHORT, REJECTED = "refused", "cut-short", "rejected-rows"
 SENTENCE = "lines were rejected: their samples are missing"
@@ -54,15 +57,17 @@ def unlike_total(labels: Mapping[str, str], path: str, tool: str, stated: int, h
     return Missing(labels, None, None, None, 0, None, Caveat(MORE, path, sentence, SEE_INSPECT))
 
 
-def followed(source: Source, rows: Iterator[Intervals[Series]]) -> Iterator[Intervals[Series]]:
-    """Yield the rows of a source; if its file ends early, what came after them is kept as missing in its account."""
-    newest: Intervals[Series] | None = None
-    for chunk in rows:
+def followed(source: Source, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Yield the rows or events of a source; if its file ends early, what came after them is kept as missing in its account."""
+    newest: Chunk | None = None
+    for chunk in chunks:
         newest = chunk if len(chunk) else newest
         yield chunk
     account = source.context.account
     if account.cut_short:
-        from_ns = None if newest is None else min(last for *_, last in newest.reach())
+        from_ns = None
+        if newest is not None:
+            from_ns = min(int(newest.end_ns[newest.series == code].max()) for code in np.unique(newest.series))
         caveat = Caveat(CUT_SHORT, account.path, f"{account.cut_short}: everything after that is missing", "copy the file again")
         account.lack(Missing(_source_labels(source), from_ns, None, None, 0, None, caveat))
 

@@ -43,7 +43,7 @@ from ingest.read.missing import RejectedLines
 from ingest.read.operations import Repeats, bounded
 from ingest.read.schedule import Seen
 from ingest.read.sources import Around, Source
-from ingest.read.text import CUT_OFF, NEWLINE, blocks, head, name_without
+from ingest.read.text import CUT_OFF, NEWLINE, head, name_without, whole_blocks
 
 T = TypeVar("T", int, Int)
 
@@ -260,7 +260,7 @@ def read_lines(path: Path, context: Context, columns: Columns, *, epoch: bool) -
         told = len(taken.end)
 
     quick = Blocks(columns)
-    for block in blocks(path, context.upto):
+    for block in whole_blocks(path, context.account, context.upto):
         data = bytes(block)
         names = 0 if number else data.find(b"\n") + 1
         if is_plain(data[:names]) and (parsed := quick.of(data[names:])) is not None and _take_all(parsed, columns, taken):

@@ -43,7 +43,7 @@ from ingest.read.fio.join import Beside, Documents, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name, version_of_text
 from ingest.read.fio.reader import counted_once, kind_of_log
 from ingest.read.format_names import AVERAGED, DESCRIBED, DESCRIBED_HISTOGRAMS, HIST, JSON, OF_FIO, RAW, SERVERS
-from ingest.read.formats import TABLE, all_formats, format_of, names, reader_of
+from ingest.read.formats import CORE, all_formats, format_of, names, reader_of
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED, Around, Evidence, Found, Place, ReadOptions, Skipped, Source
 from ingest.read.text import head, holds_nothing, plain_name
 from ingest.read.unlogged import doubts, kinds_by_log, missing_sources, stated_without_log
@@ -332,7 +332,7 @@ class _Call:
             return "" if plain_name(path) == Path(description.path).name else of_yaml
         name = f"{path.parent.name}/{plain_name(path)}"
         if not wanted:
-            by_name = next((line.name for line in TABLE if line.by_name(name)), None) or refused.known_by_name(path)
+            by_name = next((line.name for line in CORE if line.by_name(name)), None) or refused.known_by_name(path)
             if by_name is not None:
                 return by_name
         start = head(path)
@@ -342,7 +342,7 @@ class _Call:
         if wanted:
             return JSON if b'"fio version"' in start and wanted in (HIST, RAW) else wanted
         for line in all_formats():
-            if line.by_head(path, start, named=named) or (line not in TABLE and line.by_name(name)):
+            if line.by_head(path, start, named=named) or (line not in CORE and line.by_name(name)):
                 return line.name
         return refused.known_by_head(path, start)
 
@@ -517,16 +517,16 @@ def _check_readable(
         more = f" (and {others} more {plural(others, 'file')} refused: tailboard inspect lists them)" if others else ""
         raise InputError(first.reason + more, first.path, first.line)
     if len(skipped) == 1 and not paths[0].is_dir():
-        raise InputError(skipped[0].reason, skipped[0].path)
+        raise InputError("".join(refused.without_advice(skipped[0].reason)), skipped[0].path)
     names = ", ".join(str(path) for path in paths)
     if not skipped:
         raise InputError("there is no file to read", names)
-    advice = refused.advice()
-    reasons = Counter(entry.reason.removesuffix(advice) for entry in skipped)
+    said = [refused.without_advice(entry.reason) for entry in skipped]
+    reasons = Counter(reason for reason, _ in said)
     commonest = "; ".join(f"{count} x {reason}" if len(skipped) > 1 else reason for reason, count in reasons.most_common(3))
     several = f"{len(skipped)} files, none of them a latency histogram or log"
     what = several if len(skipped) > 1 else "1 file, and it is no latency histogram or log"
-    raise InputError(f"{what}: {commonest}{advice if any(entry.reason.endswith(advice) for entry in skipped) else ''}", names)
+    raise InputError(f"{what}: {commonest}{max(advice for _, advice in said)}", names)
 
 
 # Which operations a user says failed (`--failed tag=err*`): their rows are of the kind of those, whatever label says so.

@@ -16,6 +16,8 @@ from ingest.read.text import COMPRESSED, TABLE_ENDINGS, ending_of, head, plain_n
 
 MEANS = "a mean over time, not latencies; gives the counts behind the means of averaged logs beside it"
 DESCRIBE = "describe its columns in a few lines of YAML: --input-format events.yml (docs/reference/formats.md)"
+BINARY = "a binary file of no known format"
+HOW = f"; {DESCRIBE}, or name the format with --input-format"
 FEWEST_COLUMNS = 2
 LONGEST_CELL = 30
 BACKUP_MARKS = ("~", ".bak", ".backup", ".old", ".orig", ".save", ".tmp", ".temp", ".part", ".swp", "copy")
@@ -116,19 +118,22 @@ def known_by_head(path: Path, start: bytes) -> RefusedFormat:
     if lacks_stamps(whole):
         return RefusedFormat(REFUSED, NO_STAMPS)
     known = (entry for entry in tools() if re.search(entry.head, start) or (entry.name and re.search(entry.name, name)))
-    return next(known, None) or RefusedFormat(SKIPPED, f"{_resembles(start)}{advice()}")
+    what = _resembles(start)
+    return next(known, None) or RefusedFormat(SKIPPED, what if what == BINARY else f"{what}{HOW}")
 
 
-def advice() -> str:
-    """Return the end of a sentence about a file of no known format: the formats that are read, and what to do."""
-    others = "".join(f"; {sentence}" for sentence in formats.plugged()[1])
-    return f"; tailboard reads {formats.titles()}, {DESCRIBE}, or name the format with --input-format{others}"
+def without_advice(reason: str) -> tuple[str, str]:
+    """Return the reason why a file was skipped, and of one of no known format which are read, and what to do."""
+    if not reason.endswith((BINARY, HOW)):
+        return reason, ""
+    others = "".join(f"; {sentence}" for sentence in formats.others()[1])
+    return reason.removesuffix(HOW), f"; tailboard reads {formats.titles()}, {HOW.removeprefix('; ')}{others}"
 
 
 def _resembles(start: bytes) -> str:
     """Return what the first lines of an unknown file look like."""
     if NO_TEXT.search(start[:4096]):
-        return "a binary file of no known format"
+        return BINARY
     line = next((line for line in start.splitlines() if line.strip() and not line.startswith(b"#")), b"")
     text = line.decode("utf-8", "replace").strip()
     for mark, word in ((",", "commas"), ("\t", "tabs"), (";", "semicolons")):

@@ -190,8 +190,7 @@ def blocks(path: Path, upto: int | None = None) -> Iterator[memoryview]:
             except CORRUPT as error:
                 if filled:
                     yield memoryview(buffer)[:filled]
-                reason = f"compressed data is damaged or cut off ({error}): the part before that was kept"
-                raise InputError(reason, path) from None
+                raise InputError(f"compressed data is damaged or cut off ({error})", path) from None
             except OSError as error:
                 raise InputError(f"cannot be read: {error.strerror or error}", path) from None
             if not got:
@@ -297,7 +296,7 @@ def last_line_end(path: Path) -> int:
 
 
 def whole_blocks(path: Path, account: Account, upto: int | None = None) -> Iterator[memoryview]:
-    """Yield the blocks of a file, or of its first `upto` bytes; damage at its end is noted, what came before is kept."""
+    """Yield the blocks of a file, or of its first `upto` bytes; damage cuts it short, what came before is kept."""
     seen = False
     try:
         for block in blocks(path, upto):
@@ -306,12 +305,11 @@ def whole_blocks(path: Path, account: Account, upto: int | None = None) -> Itera
     except InputError as error:
         if not seen:
             raise
-        account.note(error.reason)
         account.cut_short = error.reason
 
 
 def numbered_lines(path: Path, account: Account) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file with their numbers from 1; damage at its end is noted, what came before is kept."""
+    """Yield the lines of a file with their numbers from 1; damage cuts it short, what came before is kept."""
     number = 0
     for block in whole_blocks(path, account):
         for line in bytes(block).removesuffix(b"\n").split(b"\n"):

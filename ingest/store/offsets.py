@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ingest.core.coverage import Missing
 from ingest.core.errors import InputError, listed
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Int, Intervals, Sum, distinct
 from ingest.core.labels import Group
 from ingest.core.offsets import Periods, counted_offsets
+from ingest.query.coverage import stored_entries
 from ingest.query.offsets import (
     ALL,
     HELD_ENTRIES,
@@ -23,6 +25,7 @@ from ingest.query.offsets import (
     TickSums,
     WantedOffsets,
     all_ticks,
+    cut_short,
     kept_of,
     map_of,
     name_of,
@@ -54,7 +57,7 @@ def from_store(store: Store, wanted: WantedOffsets) -> OffsetMap:
     chosen = [record for record in asked if record not in apart]
     key = wanted.key(labels)
     total: Sum[Group] = Sum(HELD_ENTRIES)
-    empty, accounts = [], []
+    empty, accounts, missing = [], list[Mapping[str, Any]](), list[Missing]()
     for record in chosen:
         begin, end = wanted.question.edges(record.run, record.start_ns)
         any_counts = False
@@ -62,7 +65,9 @@ def from_store(store: Store, wanted: WantedOffsets) -> OffsetMap:
             any_counts = True
             total.add(part)
         empty += [] if any_counts else [record.run]
-        accounts += [source.account for source in store.sources(record.run)]
+        own = [source.account for source in store.sources(record.run)]
+        accounts += own
+        missing += stored_entries(record.run, own)
     parts = total.parts()
     if not parts:
         if wanted.question.begin or wanted.question.end:
@@ -77,6 +82,7 @@ def from_store(store: Store, wanted: WantedOffsets) -> OffsetMap:
             *(_apart(store, record) for record in apart),
             *_store_warnings(chosen, wanted.periods, empty),
             *troubles(accounts),
+            *cut_short(missing),
         ),
         answered_from="documents",
     )
@@ -156,5 +162,6 @@ def overviews_from_store(store: Store, names: Mapping[str, str], wanted: WantedO
         accounts = [source.account for run in mine for source in store.sources(run)]
         cut = (f"the load of {run} was cut off: run it again to complete it" for run in mine if records[run].state != COMPLETE)
         start = min(records[run].start_ns for run in mine)
-        overviews.append(OffsetOverview(ticks, mine, start, relative, warnings=(*cut, *troubles(accounts))))
+        lacks = cut_short(entry for run in mine for entry in stored_entries(run, accounts))
+        overviews.append(OffsetOverview(ticks, mine, start, relative, warnings=(*cut, *troubles(accounts), *lacks)))
     return overviews

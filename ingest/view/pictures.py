@@ -23,7 +23,7 @@ from ingest.query.offsets import OffsetMap, joined, lit_counts
 from ingest.query.overview import WHOLE_RANGE, span_of
 from ingest.query.question import Answer
 from ingest.query.windows import widened
-from ingest.read.curves import Curve
+from ingest.read.curves import Curve, named_apart
 from ingest.view import vega
 from ingest.view.specs import derived
 from ingest.view.terminal.heatmap import Asked, notes_of
@@ -84,7 +84,7 @@ def curves_of(answer: Answer, others: Sequence[Curve] = ()) -> Lines:
     if others and not answer.by:
         labels = dict.fromkeys(labels, "all")
     points["label"] = [labels[name] for name in points["label"]]
-    for curve in others:  # the highest level of a file has no place on the axis: it is 1 / 0
+    for curve in named_apart(others, labels.values()):  # the highest level of a file has no place on the axis: it is 1 / 0
         finite = [(x, value) for x, value in zip(curve.x, curve.values_ns, strict=True) if x < math.inf]
         for x, value in finite:
             for name, entry in zip(points, (curve.name, x, int(value), 0, 0, 0), strict=True):

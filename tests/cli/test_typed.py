@@ -83,6 +83,8 @@ LINES = [  # what is typed, exit status, how the first line begins (of stdout wh
     ("runs list --json --store foo.db", 0, "["),
     ("runs check --store foo.db", 0, "no fault in 1 run"),
     ("runs check sqlite:foo.db --mend", 2, "sqlite:foo.db is a store, not a run: tailboard runs check --store sqlite:foo.db"),
+    ("runs show sqlite:foo.db", 2, "sqlite:foo.db is a store, not a run: tailboard runs show --store sqlite:foo.db"),
+    ("runs delete sqlite:foo.db --yes", 2, "sqlite:foo.db is a store, not a run: tailboard runs delete --store sqlite:foo.db"),
     ("percentiles --run x", 4, "there is no store at sqlite:tailboard.db"),
     ("card A", 0, "wrote card.png"),
     ("heatmap A -o h.png", 0, "wrote h.png"),

@@ -143,7 +143,7 @@ def test_a_log_that_cannot_be_read_any_more_holds_no_other_up(tmp_path: Path, wr
         watch.cycle(last=True)
         account = watch.settle()
     assert account.rows.samples == 9 * 8
-    assert any("more than 100 operations in one log" in note for note in account.rows.notes)
+    assert any("more than 100 operations in one log" in entry.caveat.sentence for entry in account.rows.missing)
 
 
 @pytest.mark.slow

@@ -16,8 +16,9 @@ from ingest.core.layout import fio_layout
 from ingest.core.quantiles import parse_percentiles, rank_bounds
 from ingest.query.change_points import FEW_RUNS, change_points
 from ingest.query.question import Question
-from ingest.query.trend import Night, Reference, alike, in_order, judged, levels, trend
+from ingest.query.trend import Judgement, Night, Reference, alike, in_order, judged, levels, trend
 from ingest.view.terminal.trend import notes as notes_of
+from ingest.view.terminal.trend import said_of
 from oracles.brute import edges
 from tests.doubles.origin import SECOND, ZERO, Made, series
 from tests.query.nights import BINS, HOSTS, OPS, drawn
@@ -252,3 +253,10 @@ def test_rows_of_a_series_follow_one_another_in_order() -> None:
     keys = [tuple(table.columns[name][row] for name in ("host", "op", "percentile", "start_ns")) for row in range(len(table))]
     assert all(first < second for first, second in pairwise(keys))
     assert isinstance(in_order(history([1.0]))[0][0], Night)
+
+
+def test_a_bound_that_says_nothing_is_left_out() -> None:
+    """Of four runs of which one was three times slower: at least 0.000 and 46 more zeros."""
+    judgement = Judgement((), "p99", "n4", 0.757, 2.46e-47, 3)
+    assert said_of(judgement) == "p99 is 0.757 times the level of the 3 runs before"
+    assert said_of(replace(judgement, least=0.5)) == "p99 is 0.757 times the level of the 3 runs before, at least 0.5"

@@ -186,7 +186,7 @@ def test_a_trace_that_breaks_off_is_read_to_its_last_whole_event(tmp_path: Path)
         account = source.context.account
         assert account.rows_rejected == 0, cut
         broken = whole[:cut].rstrip(", \n]") != whole[: ends[len(kept) - 1]] if kept else True
-        assert (account.notes == [chrome.CUT_OFF]) == broken, cut
+        assert (account.cut_short == chrome.CUT_SHORT) == broken, cut
 
 
 def test_times_are_exact_to_the_nanosecond(tmp_path: Path) -> None:

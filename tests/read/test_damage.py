@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,14 @@ def test_n13_where_a_file_shows_its_damage_the_number_of_samples_never_changes_i
     """A total, a checksum or a rule of the format shows it: `tests.oracles.rules` knows, not the readers."""
     ends = {kind: trials(name, kind, figure(2, 4, 40)) for kind in DAMAGE}
     assert not [kind for kind, found in ends.items() if found[SILENT] or (FORMATS[name].whole and found[NOT_SEEN])]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_of_an_archive_that_breaks_off_nothing_is_said_twice(name: str) -> None:
+    """A note said that its compressed data was damaged, and a caveat said it again."""
+    packed = gzip.compress(content_of(FORMATS[name]))
+    found = told(FORMATS[name], packed[: len(packed) * 3 // 4], ".gz")
+    assert found.samples is None or sum("compressed data is damaged or cut off" in text for text in found.sentences) == 1
 
 
 def test_bins_of_a_json_that_are_gone_are_missing_samples() -> None:

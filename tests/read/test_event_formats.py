@@ -439,7 +439,7 @@ def test_the_command_takes_a_description(tmp_path: Path) -> None:
     )
     words[3] = str(tmp_path / "no.yml")
     done = tailboard(*words)
-    assert done.returncode == 2 and "no.yml: cannot be read" in done.stderr
+    assert done.returncode == 3 and "no.yml: there is no such file" in done.stderr
 
 
 # Random damage ----------------------------------------------------------------------------------------------

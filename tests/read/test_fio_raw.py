@@ -405,7 +405,7 @@ def test_compressed_logs(tmp_path: Path, ending: str) -> None:
     source = source_of(path, options=NS)
     kept = sum(count for _, _, count in cells(source, Windows(SECOND)).values())
     assert 0 < kept < text.count("\n")
-    assert any("damaged or cut off" in note for note in source.context.account.notes)
+    assert "damaged or cut off" in source.context.account.cut_short
 
 
 # Order and memory -------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ingest.core.errors import TailboardError
 from ingest.query.files import Files
 from ingest.query.question import Question
+from ingest.read.missing import REFUSED_FILE
 from ingest.read.sources import ReadOptions
 from tests.effort import figure
 from tests.mutations import Mutation, mutated
@@ -54,7 +55,7 @@ def check(content: bytes, files: Files | None) -> None:
         if source.format != "fio-hist":
             continue
         account = source.context.account
-        if any(text.startswith("not read: ") for text in account.notes):
+        if any(entry.caveat.code == REFUSED_FILE for entry in account.missing):
             continue
         assert account.rows == account.accepted + account.rows_repaired + account.rows_rejected
         assert account.rows_rejected == sum(account.rejected.values())

@@ -146,7 +146,5 @@ def test_a_broken_gz_keeps_what_came_before(tmp_path: Path) -> None:
     path = tmp_path / "x.hlog.gz"
     path.write_bytes(gzip.compress((DATA / "tagged.hlog").read_bytes())[:-9000])
     [source] = discover([path], ReadOptions()).sources
-    chunks = []
-    with pytest.raises(TailboardError, match="damaged or cut off"):
-        chunks.extend(read(source))
-    assert source.context.account.accepted > 0
+    assert list(read(source))
+    assert "damaged or cut off" in source.context.account.cut_short

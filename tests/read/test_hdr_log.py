@@ -460,10 +460,9 @@ def test_gz_is_read_and_a_broken_one_up_to_its_end(taken: Any, tmp_path: Path) -
     assert len(taken(path).rows) == 200
     path.write_bytes(gzip.compress(text)[:-5000])
     [source] = discover([path], ReadOptions()).sources
-    chunks = []
-    with pytest.raises(InputError, match="damaged or cut off"):
-        chunks.extend(read(source))
-    assert source.context.account.accepted > 100
+    chunks = list(read(source))
+    assert "damaged or cut off" in source.context.account.cut_short
+    assert sum(map(len, chunks)) == source.context.account.accepted > 100
 
 
 def test_overlaps_by_rounding_are_taken_off_and_true_overlaps_get_segments(taken: Any, log: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,7 @@ KNOWN = {
     "generators/vegeta-r1.csv": ("vegeta", 180),
     "generators/vegeta-r2.json": ("vegeta-json", 180),
     "generators/ioping.json": ("ioping", 39),
+    "generators/gatling.log": ("gatling", 320),
     "generators/ghz.json": ("ghz", 200),
     "generators/ghz-pretty.json": ("ghz", 200),
     "generators/aiperf.jsonl.xz": ("aiperf", 200),
@@ -89,6 +91,50 @@ def test_d2_vegeta_counts_what_its_report_does(capsys: pytest.CaptureFixture[str
         assert max(int(row["max"]) for row in rows) == said["latencies"]["max"]
         assert min(int(row["min"]) for row in rows) == said["latencies"]["min"]
         assert abs(sum(float(row["mean"]) * int(row["count"]) for row in rows) - said["latencies"]["total"]) < 1
+
+
+def test_d2_gatling_counts_what_its_report_does(capsys: pytest.CaptureFixture[str]) -> None:
+    path = DATA / "generators" / "gatling.log"
+    for said in of_json("gatling.total.json"):
+        asked = () if said["name"] == "All Requests" else ("--where", f"op={said['name']}")
+        [row] = answer(capsys, path, *asked)
+        assert (int(row["count"]), int(row["failed"])) == (said["numberOfRequests"]["total"], said["numberOfRequests"]["ko"])
+        rows = answer(capsys, path, *asked, "--failures", "apart")
+        for row, of in zip(sorted(rows, key=lambda row: row["outcome"], reverse=True), ("ok", "ko"), strict=True):
+            assert int(row["count"]) == said["numberOfRequests"][of]
+            low, high = (int(row[name]) // 10**6 for name in ("min", "max"))
+            assert (low, high) == (said["minResponseTime"][of], said["maxResponseTime"][of])
+            assert abs(float(row["mean"]) / 10**6 - said["meanResponseTime"][of]) <= 0.5
+
+
+@pytest.mark.parametrize("change", ["nested groups", "all users begin at once", "a message with quotes"])
+def test_d2_lines_of_gatling_that_are_no_requests_decide_nothing(
+    change: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Columns are counted in the lines that `where` takes, wherever the first of them is; nothing is quoted."""
+    first, *lines = (DATA / "generators" / "gatling.log").read_text().splitlines(keepends=True)
+    if change == "nested groups":
+        lines = [again for line in lines for again in [line] * (1 + 4 * line.startswith("GROUP"))]
+    elif change == "all users begin at once":
+        lines = [line for line in lines if line.startswith("USER")] * 60 + [line for line in lines if not line.startswith("USER")]
+    else:
+        lines = [line.replace("but actually found", 'j.l.E: "but found') for line in lines]
+    path = tmp_path / "simulation.log"
+    path.write_text("".join([first, *lines]))
+    [row] = answer(capsys, path)
+    assert (row["count"], row["failed"], row["complete"]) == ("320", "21", "true")
+
+
+def test_d2_loadgen_counts_what_its_summary_does(capsys: pytest.CaptureFixture[str]) -> None:
+    """MLPerf LoadGen's trace is a Chrome trace: a sample is from when it was due to its completion."""
+    said = dict(
+        re.findall(
+            r"^(M\w+) latency \(ns\) *: (\d+)$", (DATA / "generators/mlperf_log_summary.total.txt").read_text(), re.MULTILINE
+        )
+    )
+    [row] = answer(capsys, DATA / "generators" / "mlperf_log_trace.json.xz", "--where", "op=sample")
+    assert (row["count"], row["min"], row["max"]) == ("190", said["Min"], said["Max"])
+    assert int(float(row["mean"])) == int(said["Mean"])
 
 
 @pytest.mark.parametrize("compressed", [False, True])
@@ -269,6 +315,11 @@ def test_d2_stores_and_standard_input_take_them_too(tmp_path: Path, file: str) -
 def test_d2_vegeta_in_its_own_binary_form_is_refused_with_what_to_do() -> None:
     with pytest.raises(InputError, match="vegeta encode"):
         discover([DATA / "generators" / "vegeta.bin"], ReadOptions())
+
+
+def test_d2_gatling_in_the_binary_form_of_later_versions_is_refused() -> None:
+    with pytest.raises(InputError, match="a binary log of Gatling"):
+        discover([DATA / "generators" / "gatling-3.13.bin"], ReadOptions())
 
 
 def test_stores_know_the_descriptions_that_they_were_loaded_with() -> None:

@@ -109,7 +109,7 @@ def test_a_file_without_any_mark_is_refused(tmp_path: Path) -> None:
         read_marks(written(tmp_path, "PNG,x", "x"))
     with pytest.raises(InputError, match="it holds no marks"):
         read_marks(written(tmp_path, "# nothing", "time,text"))
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="there is no such file"):
         read_marks(tmp_path / "none.csv")
 
 

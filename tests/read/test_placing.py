@@ -10,9 +10,12 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 from collections import Counter
+from importlib import metadata
 from pathlib import Path
 from textwrap import dedent
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -25,7 +28,7 @@ from ingest.load.plan import LoadOptions
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.read import formats
+from ingest.read import formats, plugins
 from ingest.read.archives import Archives
 from ingest.read.archives.plain import short_names
 from ingest.read.placement import discover
@@ -33,6 +36,7 @@ from ingest.read.sources import ReadOptions
 from ingest.store import open_store
 from oracles import logs
 from tests.commands import tailboard
+from tests.damage import FORMATS, content_of
 from tests.effort import few
 
 DATA = Path(__file__).parents[1] / "data"
@@ -556,7 +560,17 @@ def test_a19_refusals_name_what_a_file_looks_like_and_all_formats(tmp_path: Path
         discover([tmp_path], ReadOptions())
     text = str(raised.value)
     assert "30 files" in text and "a table with semicolons (moment, value)" in text and "--input-format events.yml" in text
-    assert all(line.title in text for line in formats.TABLE if line.name not in formats.BY_DESCRIPTION)
+    assert all(line.title in text for line in (*formats.CORE, *formats.ours()) if line.name not in formats.BY_DESCRIPTION)
+
+
+def test_a_file_that_is_passed_over_beside_logs_is_one_short_sentence(tmp_path: Path) -> None:
+    """fio's data file lay in the folder of its logs: a load listed all formats there are."""
+    shutil.copy(LOG, tmp_path)
+    (tmp_path / "data.0.0").write_bytes(b"\0\x8e" * 700)
+    (tmp_path / "notes.csv").write_text("moment,value,more\n1,2,3\n")
+    reasons = {entry.path.name: entry.reason for entry in discover([tmp_path], ReadOptions()).skipped}
+    assert reasons["data.0.0"] == "a binary file of no known format"
+    assert "--input-format events.yml" in reasons["notes.csv"] and "tailboard reads" not in reasons["notes.csv"]
 
 
 def test_a19_garbage_is_shown_to_nobody_and_advice_is_given_once(tmp_path: Path) -> None:
@@ -720,6 +734,47 @@ def test_a_format_of_another_distribution_is_one_file_and_one_line(tmp_path: Pat
     for words in ([], ["--input-format", "toy-table"]):
         row = run("percentiles", str(tmp_path / "toys.csv"), *words, "--step", "all", "--format", "csv").splitlines()[1]
         assert "300" in row.split(",")
+
+
+def test_readers_of_ours_are_entry_points_as_those_of_others_are() -> None:
+    """But for fio, HdrHistogram logs and what a description reads."""
+    registered = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["entry-points"]
+    written = {name: said for name, said in vars(plugins).items() if isinstance(said, formats.Format)}
+    assert registered[formats.GROUP] == {said.name: f"ingest.read.plugins:{name}" for name, said in written.items()}
+    assert sorted(line.name for line in formats.ours()) == sorted(registered[formats.GROUP])
+    core = {line.module.rpartition(".")[0] for line in formats.CORE}
+    assert core == {"ingest.read.fio", "ingest.read.hdr", "ingest.read.described"}
+    for line in formats.ours():
+        reader = formats.reader_of(line.name)
+        assert (reader.rows is None) != (reader.events is None)
+
+
+@pytest.mark.parametrize("installed", ["not", "an older version", "as a wheel"])
+def test_readers_of_ours_are_found_however_tailboard_is_installed(
+    installed: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A checkout that nobody installed, one whose entry points were other ones then, a wheel without pyproject.toml."""
+    theirs = metadata.EntryPoint("toy", "toys:FORMAT", formats.GROUP)
+    ours = metadata.EntryPoint("bcc", "ingest.read.plugins:BCC", formats.GROUP)
+    found = {"not": [theirs], "an older version": [ours, theirs], "as a wheel": [ours, theirs]}[installed]
+    dist = SimpleNamespace(name="tailboard")
+    known = [SimpleNamespace(name=one.name, value=one.value, dist=dist if one is ours else None) for one in found]
+    monkeypatch.setattr(metadata, "entry_points", lambda group: known)
+    if installed == "as a wheel":
+        monkeypatch.setattr(formats, "__file__", str(tmp_path / "site" / "ingest" / "read" / "formats.py"))
+        (tmp_path / "site").mkdir()
+        (tmp_path / "site" / "pyproject.toml").write_text('[project]\nname = "something else"\n')  # some leave theirs there
+    mine, others = formats._registered.__wrapped__()
+    assert [one.name for one in others] == ["toy"]
+    assert [one.name for one in mine] == (["bcc"] if installed == "as a wheel" else sorted(line.name for line in formats.ours()))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_no_file_is_of_two_formats(name: str) -> None:
+    """So the order of names decides nothing; what holds from the first byte is asked before what may lie anywhere."""
+    start = content_of(FORMATS[name])[: formats.WHOLE_HEAD]
+    asked = (line for line in formats.all_formats() if not line.last)
+    assert len([line.name for line in asked if line.by_head(Path("x/y"), start, named=True)]) <= 1
 
 
 def imported_for(log: Path) -> set[str]:

@@ -117,7 +117,9 @@ def test_r4_a_file_that_goes_at_any_moment_costs_an_answer_its_own_samples_and_i
         name = VICTIMS[victim][1]
         if not (folder / name).exists():
             read = [source for source in files.found.sources if source.context.account.samples]
-            assert named(name, (*files.found.skipped, *files.account.notes, *read)), "it went, and nobody says so"
+            assert named(name, (*files.found.skipped, *(entry.caveat for entry in files.account.missing), *read)), (
+                "it went, and nobody says so"
+            )
 
     assert turns(tmp_path / "f", victim, asked) > 1
 

@@ -205,6 +205,8 @@ def test_runs_are_known_by_path_else_by_labels_else_not_at_all() -> None:
     assert paired_runs([one, other], [*later], {}) is None
     assert paired_runs(["nightly-1", "nightly-2"], ["nightly-3"], {}) is None
     assert paired_runs(["a/1", "a/2"], ["b/2", "b/3"], {}) == Paired((("2", "a/2", "b/2"),), (("a/1",), ("b/3",)))
+    archive = {"mode": "randrw", "op_size": "4096", "iodepth": "16"}  # of a run without such labels none is named
+    assert paired_runs(["1"], ["2", "2/00/id-9b"], {"2/00/id-9b": archive}) == Paired((("-", "1", "2"),), ((), ("2/00/id-9b",)))
     assert permutations([one, other], depths) == {one: ("x", "iodepth 2"), other: ("x", "iodepth 8")}
     assert permutations([one, other], {}) is None
     assert permutations(["nightly-1", "nightly-2"], {}) is None

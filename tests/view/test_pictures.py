@@ -14,6 +14,7 @@ from rich.console import Console
 from ingest.core.errors import UsageError
 from ingest.core.quantiles import parse_percentiles
 from ingest.core.units import utc
+from ingest.query.curves import curves
 from ingest.query.files import Files
 from ingest.query.heatmap import cells
 from ingest.query.question import Question
@@ -203,6 +204,24 @@ def test_n19_a_latency_of_0_is_drawn_at_the_bottom_of_a_logarithmic_axis():
     [line] = re.findall(r'd="M0,([^"]*L[^"]*)"', svg_of(pictures.distribution_picture(answer)))
     heights = [float(point.split(",")[1]) for point in f"0,{line}".split("L")]
     assert heights[0] == max(heights) > min(heights)
+
+
+def test_curves_of_files_of_equal_names_stay_apart(tmp_path, fio):
+    """Two files of one name, and one that was called as a group is, were drawn as one line."""
+    text = "Value Percentile TotalCount 1/(1-Percentile)\n{} 0.0 10 1.0\n{} 0.5 50 2.0\n"
+    for place, low in (("old/p99.hgrm", 1), ("new/p99.hgrm", 2), ("all.hgrm", 3)):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        (tmp_path / place).write_text(text.format(low, low + 0.5))
+    (tmp_path / "old" / "steps.txt").write_text("1 50\n10 50\n")
+    paths = [tmp_path / name for name in ("old/p99.hgrm", "new/p99.hgrm", "new/p99.hgrm", "all.hgrm")]
+    others = [*(read_hgrm(path, unit) for path, unit in zip(paths, (1, 1, 1000, 1))), read_sla(tmp_path / "old/steps.txt", 1)]
+    answer = Files([fio / "randrw"]).answer(Question(step="all"))
+    (points,) = (data["values"] for data in pictures.distribution_picture(answer, others)["data"] if data["name"] == "points")
+    names = {"old/p99.hgrm", "new/p99.hgrm", "new/p99.hgrm (2)", "all.hgrm", "steps"}
+    assert {point["label"] for point in points} == {"all", *names}
+    assert [point["v"] for point in points if point["label"] == "new/p99.hgrm (2)"] == [2000, 2500]
+    table = curves(answer, others).columns
+    assert set(table["curve"]) == {"all", *names} and table["value"][table["curve"] == "all.hgrm"].tolist() == [3, 3.5]
 
 
 def test_r11_steps_and_curves_of_files_are_drawn_in_the_picture_of_a_distribution(tmp_path, fio):

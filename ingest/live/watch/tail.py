@@ -29,7 +29,7 @@ from ingest.read.format_names import HDR
 from ingest.read.formats import row_labels
 from ingest.read.hdr.log import UNIT_UNKNOWN, ResumableRows, unpacked
 from ingest.read.hdr.tools import origin_of
-from ingest.read.missing import row_width
+from ingest.read.missing import row_width, unreadable
 from ingest.read.placement import in_their_layer
 from ingest.read.schedule import with_corrected
 from ingest.read.sources import Source
@@ -523,7 +523,7 @@ class ReadAgain(Tail):
                 if len(new):
                     windows.append(alone(new))
         except InputError as error:
-            account.note(f"not read: {error.reason}")
+            account.lack(unreadable(source, error.reason))
         try:
             status = path.stat()
         except OSError:  # it has gone: what is held open is read next time

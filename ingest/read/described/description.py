@@ -15,7 +15,8 @@ an object, and of `a.*` or `a.*.b` each entry of an array is an operation. `unit
 for a time since 1970 in s, ms, us or ns, as its digits say, `{latency: text}` for durations with their unit (1.5ms, 1m2s).
 What a column is like is a glob, several of them, or `"!2*"` for all that are unlike it; large and small letters are the same.
 Further lines: `kind` (service), `delimiter` (a comma; `whitespace` for any run of blanks and tabs), `blanks` (with it: the
-column whose text may hold blanks), `header: false` for a first line that is data already.
+column whose text may hold blanks), `header: false` for a first line that is data already, `quotes: false` where a quotation
+mark is part of a text.
 
 Histograms of any tool, described by a few lines of YAML: `--input-format redis.yml`.
 
@@ -57,12 +58,12 @@ from ingest.core.errors import UsageError
 from ingest.core.labels import CLIENT, LABELS, LAYER, LAYERS, in_layer
 from ingest.core.units import UNITS_NS, parse_duration
 from ingest.read.described.table import WHITESPACE
-from ingest.read.discovery import check_is_file
+from ingest.read.discovery import check_is_there
 
 TIMES = ("time", "start", "end", "latency")
 CONDITIONS = ("failed", "where")
 ABOUT = ("title", "head", "known_by", "holds")  # of a description that files are recognised for: see `formats.Format`
-OPERATION_KEYS = (*TIMES, "unit", "labels", "weight", *CONDITIONS, "kind", "delimiter", "blanks", "header", *ABOUT)
+OPERATION_KEYS = (*TIMES, "unit", "labels", "weight", *CONDITIONS, "kind", "delimiter", "blanks", "header", "quotes", *ABOUT)
 OPERATION_UNITS = ("ns", "us", "ms", "s")
 ISO, TEXT_UNIT, EPOCH_UNIT = "iso", "text", "epoch"
 BY_DIGITS = -2  # times since 1970 or ISO 8601, as the first of the file is written
@@ -110,6 +111,7 @@ class Description:
     delimiter: str = ","
     header: bool = True
     blanks: str = ""
+    quotes: bool = True
     failed: Mapping[str, Globs] = field(default_factory=dict)
     where: Mapping[str, Globs] = field(default_factory=dict)
 
@@ -120,14 +122,14 @@ class Description:
         pairs = [sorted(part.items()) for part in parts]
         told = (self.failed, self.where) if self.failed or self.where else ()
         more = (self.blanks, *told) if self.blanks or told else ()
-        return repr((*pairs, self.kind, self.delimiter, self.header, *more))
+        return repr((*pairs, self.kind, self.delimiter, self.header, *more, *(() if self.quotes else ("no quotes",))))
 
 
 def yaml_in(path: Path) -> Any:
     """Return what the YAML of a file says; UsageError where it is none."""
     import yaml
 
-    check_is_file(path)
+    check_is_there(path)
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -161,10 +163,12 @@ def column_description(path: str, entries: Any) -> Description:
     blanks = column_name("blanks", entries["blanks"]) if "blanks" in entries else ""
     check(not blanks or delimiter == WHITESPACE, "blanks is for tables: it needs delimiter: whitespace")
     header, kind = entries.get("header", True), kind_in(entries, entries.get("labels", {}))
+    quotes = entries.get("quotes", True)
     check(isinstance(header, bool), "header is true or false")
+    check(isinstance(quotes, bool), "quotes is true or false")
     units = _units(entries.get("unit"), columns)
     told = (_conditions(name, entries.get(name, {})) for name in CONDITIONS)
-    return Description(path, columns, units, labels, fixed, kind, delimiter, header, blanks, *told)
+    return Description(path, columns, units, labels, fixed, kind, delimiter, header, blanks, quotes, *told)
 
 
 def _conditions(name: str, pairs: Any) -> dict[str, Globs]:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, InvalidOperation
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -89,10 +89,12 @@ def columns_of(path: Path, context: Context, description: Description) -> Column
         return Columns((), 0, roles, units, labels, {}, start=begun)
     cells = _cells(first, description, path)
     if not description.header and not description.blanks:
-        numbers = [int(name) for name in (*roles.values(), *description.labels.values()) if name.isdigit()]
-        rows = [(line, _cells(line, description, path)) for line in lines[at : at + LOOKED_AT] if line.strip()]
-        width = usual_width((len(row) for _, row in rows), max(numbers, default=0))
-        first, cells = next((line, row) for line, row in rows if len(row) == width)
+        numbers = [int(name) for name in (*roles.values(), *description.labels.values(), *conditions) if name.isdigit()]
+        least = max(numbers, default=0)
+        rows = ((line, _cells(line, description, path)) for line in lines[at:-1] if line.strip())
+        looked = list(islice((row for row in rows if _taken(row[1], description)), LOOKED_AT))
+        width = usual_width((len(row) for _, row in looked), least) or least
+        first, cells = next(((line, row) for line, row in looked if len(row) == width), (b"", [""] * width))
     names = tuple(cells) if description.header else tuple(str(number + 1) for number in range(len(cells)))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -154,6 +156,12 @@ def _check_once(names: Sequence[str], path: Path) -> None:
             raise InputError(f"column {name!r} is wanted twice: each can be one time, the weight or one label", path, 1)
 
 
+def _taken(cells: Sequence[str], description: Description) -> bool:
+    """Return whether a line of a table without names is one that `where` takes; one that lacks the column is none."""
+    places = ((int(name) - 1, globs) for name, globs in description.where.items() if name.isdigit())
+    return all(place < len(cells) and is_like(cells[place], globs) for place, globs in places)
+
+
 def _cells(line: bytes, description: Description, path: Path, width: int = 0, blanks: int | None = None) -> list[str]:
     import csv
 
@@ -161,7 +169,8 @@ def _cells(line: bytes, description: Description, path: Path, width: int = 0, bl
         return fields(line, width, blanks)
     text = line.decode("utf-8", "replace").replace("\0", "").replace("\r", " ")
     try:
-        return [cell.strip() for cell in next(csv.reader([text], delimiter=description.delimiter), [])]
+        texts = csv.reader([text], delimiter=description.delimiter, quotechar='"' if description.quotes else None)
+        return [cell.strip() for cell in next(texts, [])]
     except csv.Error as error:
         raise InputError(f"its first lines cannot be cut into columns: {error}", path) from None
 
@@ -255,7 +264,7 @@ def _form(columns: Columns, description: Description) -> Form:
     types = [{name: _types(unit)[level] for name, unit in numbers.items()} for level in range(2)]
     tiers = [(_pattern(columns, description, numbers, level), {**words, **types[level]}) for level in range(2)]
     quick = {name: _quick(columns.sample.get(name, ""), unit) for name, unit in numbers.items()}
-    shape = Form(columns.names, {**words, **quick}, tiers, NO_NUMBER, description.delimiter, quoted=True, hexadecimal=True)
+    shape = Form(columns.names, {**words, **quick}, tiers, NO_NUMBER, description.delimiter, description.quotes, hexadecimal=True)
     if description.where:
         places = [(columns.names.index(columns.labels[name]), globs) for name, globs in description.where.items()]
 
@@ -298,12 +307,13 @@ def _pattern(columns: Columns, description: Description, numbers: Mapping[str, i
         kinds = {name: _cell(unit, plain, stamp) for name, unit in numbers.items()}
         return "^" + _escaped(MARK).join(kinds.get(name, r"[^\n\x1f]*") for name in columns.names) + "\n$"
     space = "" if description.delimiter in " \t" else "[ \\t]*"
-    other = rf'(?:"(?:[^"\n]|"")*"|[^"\n{_escaped(description.delimiter)}]*)'
+    delimiter = _escaped(description.delimiter)
+    other = rf'(?:"(?:[^"\n]|"")*"|[^"\n{delimiter}]*)' if description.quotes else rf"[^\n{delimiter}]*"
     cells = [
         rf'{space}"?{_cell(numbers[name], plain, stamp)}"?{space}' if name in numbers else f"{space}{other}"
         for name in columns.names
     ]
-    return "^" + _escaped(description.delimiter).join(cells) + "\n$"
+    return "^" + delimiter.join(cells) + "\n$"
 
 
 def _cell(unit_ns: int, plain: str, stamp: str) -> str:

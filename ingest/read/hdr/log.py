@@ -71,7 +71,7 @@ from ingest.read.hdr.tools import ASBENCH, LATTE, Origin, in_further_head, looks
 from ingest.read.missing import REJECTED, SENTENCE
 from ingest.read.schedule import Seen
 from ingest.read.sources import Around, Source
-from ingest.read.text import LONGEST_LINE, blocks, head, name_without
+from ingest.read.text import LONGEST_LINE, blocks, head, name_without, whole_blocks
 
 # Where lines of an HdrHistogram log were rejected: the stretches of time of which something is missing.
 
@@ -648,11 +648,7 @@ def read(path: Path, context: Context, chunk_entries: int = CHUNK_ENTRIES) -> It
     the unit is unknown or the file cannot be read.
     """
     rows = rows_of(path, context)
-    try:
-        yield from unpacked(rows, blocks(path, context.upto), chunk_entries)
-    except InputError:
-        rows.settle()
-        raise
+    yield from unpacked(rows, whole_blocks(path, context.account, context.upto), chunk_entries)
     rows.settle()
 
 
@@ -666,21 +662,17 @@ def rows_of(path: Path, context: Context) -> Rows:
 
 
 def unpacked(rows: Rows, text: Iterable[memoryview | bytes], chunk_entries: int = CHUNK_ENTRIES) -> Iterator[Intervals[Series]]:
-    """Yield the intervals of blocks of whole lines in chunks; what came before an InputError is yielded before it is raised."""
+    """Yield the intervals of blocks of whole lines in chunks."""
     batch = min(BATCH_BYTES, 2 * chunk_entries)
-    try:
-        for block in text:
-            ended = block[-1] == NEWLINE
-            lines = bytes(block).removesuffix(b"\n").split(b"\n")
-            for number, line in enumerate(lines, 1):
-                rows.take(line, whole=ended or number < len(lines))
-                if rows.pending >= batch:
-                    rows.unpack()
-                    if rows.entries >= chunk_entries or rows.unpacked >= CHUNK_ROWS:
-                        yield from rows.intervals()
-    except InputError:
-        yield from rows.intervals()
-        raise
+    for block in text:
+        ended = block[-1] == NEWLINE
+        lines = bytes(block).removesuffix(b"\n").split(b"\n")
+        for number, line in enumerate(lines, 1):
+            rows.take(line, whole=ended or number < len(lines))
+            if rows.pending >= batch:
+                rows.unpack()
+                if rows.entries >= chunk_entries or rows.unpacked >= CHUNK_ROWS:
+                    yield from rows.intervals()
     yield from rows.intervals()
 
 

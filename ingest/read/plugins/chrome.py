@@ -66,7 +66,6 @@ TRIED = 6
 UNFINISHED = 12  # bytes of a word or an escape that may be cut in two
 NO_JSON = "no JSON object"
 CUT_SHORT = "the trace breaks off within its last event"
-CUT_OFF = f"{CUT_SHORT}: all events before it were kept"
 NO_ARRAY = 'no array of trace events: it begins neither with [ nor with {"traceEvents": [...'
 
 
@@ -164,7 +163,6 @@ class _Walk:
         newlines = np.flatnonzero(np.frombuffer(self.text, np.uint8) == 10)
         reject(account, NO_JSON, line + np.searchsorted(newlines, np.array(self.bad, np.int64)))
         if self.cut_off:
-            account.note(CUT_OFF)
             account.cut_short = account.cut_short or CUT_SHORT
         return Objects(self.values, self.text, line, self.places)
 

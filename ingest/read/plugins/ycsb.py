@@ -44,6 +44,7 @@ from ingest.core.errors import InputError, listed
 from ingest.core.events import Events
 from ingest.core.labels import Series, failed_kind
 from ingest.core.units import UNITS_NS
+from ingest.read.account import Account
 from ingest.read.context import FORM, Context, TimeZero
 from ingest.read.described.description import NDJSON, HistogramDescription
 from ingest.read.described.table import Form, Lines, arrow, nanoseconds, sound_rows, tables
@@ -54,7 +55,7 @@ from ingest.read.operations import DAY_NS, TOO_MANY_LABELS, SeriesTable, events_
 from ingest.read.plugins.prints import BY_FILE
 from ingest.read.polls import OPEN, FileBin, FileHistogram, Lost, Polls, in_bins, lines_of, polled
 from ingest.read.sources import Around, Source
-from ingest.read.text import TABLE_ENDINGS, blocks, changed_ns, head, name_without
+from ingest.read.text import TABLE_ENDINGS, changed_ns, head, name_without, whole_blocks
 
 MS = UNITS_NS["ms"]
 LINE = re.compile(r"^\[([A-Za-z][\w-]*)\], (>?[0-9]{1,6}|Operations|Return=[\w-]+|RunTime\(ms\)), ([0-9]{1,18})(\.[0-9]+)?$")
@@ -146,7 +147,13 @@ def in_two_forms(path: Path, context: Context) -> Context:
     """Return a context that names the ops of a file whose operations YCSB wrote as an HdrHistogram log, too."""
     if not NAMES.search(head(path, upto=context.upto)):
         return context
-    found = {name.decode() for block in blocks(path, context.upto) for pair in NAMES.findall(block) for name in pair if name}
+    found = {
+        name.decode()
+        for block in whole_blocks(path, Account(), context.upto)
+        for pair in NAMES.findall(block)
+        for name in pair
+        if name
+    }
     ops = " ".join(sorted({_series(Series(), name).op for name in found}))
     return replace(context, options={**context.options, FORM: ops})
 
@@ -200,7 +207,7 @@ def read(path: Path, context: Context) -> Iterator[Events]:
 def _hold_against_totals(path: Path, context: Context, held: Mapping[Series, int]) -> None:
     """Keep what YCSB counts of each operation and the lines do not hold, or hold beyond it; rejected lines are known."""
     told: Counter[Series] = Counter()
-    for block in blocks(path):
+    for block in whole_blocks(path, Account()):
         for match in TOTAL.finditer(block):
             told[_series(context.series, match[1].decode())] += int(match[2])
     path_text, rejected = context.account.path, context.account.rows_rejected  # lines of any operation, missing already

@@ -24,6 +24,7 @@ from ingest.view.terminal.tables import bound_text, empty_table, escape, people,
 
 NOTHING = 1e-9
 MOST_NAMED = 3
+LEAST_BOUND = 0.001  # of a ratio: what is only known to be above it is known to be nothing
 
 
 def print_trend(nights: Sequence[Night], table: Table, notes: Sequence[str], judgements: Sequence[Judgement] = ()) -> None:
@@ -111,9 +112,9 @@ def ratio_of(judgement: Judgement, ratio: float) -> str:
 
 
 def certain_text(judgement: Judgement, ratio: float) -> str:
-    """Return the bound of a ratio behind it: at least 1.2; empty where it is not known."""
+    """Return the bound of a ratio behind it: at least 1.2; empty where it is not known, or says nothing."""
     bound = "most" if lower_is_worse(judgement.measure) else "least"
-    return "" if not math.isfinite(ratio) else f", at {bound} {ratio_of(judgement, ratio)}"
+    return "" if not LEAST_BOUND < ratio < math.inf else f", at {bound} {ratio_of(judgement, ratio)}"
 
 
 def labels_text(changed: Sequence[tuple[str, str, str]]) -> str:
