@@ -20,7 +20,16 @@ import click
 
 from ingest import __version__
 from ingest.cli.help import MODES, Choice, Group
-from ingest.cli.output import INTERRUPTED, ReaderGoneError, UnwritableError, drop_output, hold_streams, of_the_system, say
+from ingest.cli.output import (
+    INTERRUPTED,
+    WAITING,
+    ReaderGoneError,
+    UnwritableError,
+    drop_output,
+    hold_streams,
+    of_the_system,
+    say,
+)
 from ingest.core.errors import InputError, TailboardError
 
 SUMMARIES = {
@@ -194,7 +203,9 @@ def tailboard() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with the status of the contract; no traceback reaches the user."""
     hold_streams()
+    WAITING.begin(" ".join(["tailboard", *(sys.argv[1:] if arguments is None else arguments)[:1]]))
     status = run(arguments)
+    WAITING.over()
     atexit._run_exitfuncs()  # noqa: SLF001  # what was asked to happen at the end happens
     with suppress(ReaderGoneError, UnwritableError):  # a command that failed may have printed before, and said why it failed
         sys.stdout.flush()

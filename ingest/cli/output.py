@@ -26,6 +26,53 @@ INTERRUPTED = 130  # the exit status after Ctrl-C
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
+class _Waiting:
+    """A line on the terminal where a command has printed nothing for a second: its name, and for how long.
+
+    It is gone before something is printed. It is moved on by a timer, not by a thread: workers are forked, and a thread may hold
+    a lock then.
+    """
+
+    def __init__(self) -> None:
+        self._name, self._began = "", 0.0
+        self._runs = self._shown = False
+
+    def begin(self, name: str = "") -> None:
+        """Wait from now on; nothing at all where stderr is no terminal."""
+        if not os.isatty(ERRORS):
+            return
+        import signal
+        import time
+
+        self._name, self._began, self._runs = name or self._name, self._began or time.monotonic(), True
+        with suppress(ValueError):  # a command that is called in another thread has no signals
+            signal.signal(signal.SIGALRM, self._tick)
+            signal.siginterrupt(signal.SIGALRM, False)
+            signal.setitimer(signal.ITIMER_REAL, 1, 1)
+
+    def _tick(self, *_: object) -> None:
+        import time
+
+        if self._runs:
+            self._shown = True
+            os.write(ERRORS, f"\r\x1b[K{self._name}: {time.monotonic() - self._began:.0f} s".encode())
+
+    def over(self) -> None:
+        """Take the line away: something is printed."""
+        if not self._runs:
+            return
+        import signal
+
+        self._runs = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if self._shown:
+            self._shown = False
+            os.write(ERRORS, b"\r\x1b[K")
+
+
+WAITING = _Waiting()
+
+
 class ReaderGoneError(Exception):
     """The reader of our output has gone, as `head` does. No OSError: Click and rich end the process with 1 for a broken pipe."""
 
@@ -37,6 +84,7 @@ class UnwritableError(InputError):
 class _Output(io.FileIO):
     def write(self, data: Any) -> int:
         """Return how many bytes were written; ReaderGoneError, UnwritableError."""
+        WAITING.over()
         try:
             return super().write(data)
         except BrokenPipeError:
@@ -49,6 +97,7 @@ class _Output(io.FileIO):
 class _Errors(io.FileIO):
     def write(self, data: Any) -> int:
         """Return how many bytes were taken: all of them where they cannot be written."""
+        WAITING.over()
         try:
             return super().write(data)
         except OSError:
@@ -111,8 +160,9 @@ class Progress:
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import Progress as Bar
+            from rich.progress import TimeElapsedColumn
 
-            self._bar = Bar(console=Console(stderr=True), transient=True)
+            self._bar = Bar(*Bar.get_default_columns(), TimeElapsedColumn(), console=Console(stderr=True), transient=True)
             self._task = self._bar.add_task(what, total=total or None)
 
     def __enter__(self) -> Self:
@@ -122,9 +172,10 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take the bar away."""
+        """Take the bar away; what comes now may take its time, too."""
         if self._bar is not None:
             self._bar.stop()
+            WAITING.begin()
 
     def __call__(self, done: int, total: int, note: str = "") -> None:
         """Show `done` of `total`, with a word on how fast; the bar itself shows the time that is left."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
+import pty
 import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from ingest.cli import run, sources
+from ingest.cli import output, run, sources
 from tests.commands import ended
 
 ROOT = Path(__file__).parents[2]
@@ -160,3 +162,34 @@ def test_r6_standard_input_that_is_too_long_or_finds_no_room_is_refused_in_words
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: False, buffer=SimpleNamespace(read=read)))
     assert run(["percentiles", "-"]) == 3
     assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("goes_to", ["terminal", "pipe"])
+def test_a_command_that_prints_nothing_for_a_second_says_that_it_works(goes_to: str) -> None:
+    """Until it prints: then the line is gone. Here it waits for its input."""
+    main, end = pty.openpty()
+    words = [sys.executable, "-m", "ingest", "percentiles", "-", "--step", "all", "--t0", "0", "--recorded-unit", "ns"]
+    stdout = end if goes_to == "terminal" else subprocess.PIPE
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=stdout, stderr=end) as process:
+        os.close(end)
+        seen = b""
+        while b"tailboard percentiles: 1 s" not in seen:
+            seen += os.read(main, 1 << 16)
+        process.stdin.write((FIO / "a_clat_hist.1.log").read_bytes())
+        process.stdin.close()
+        printed = b"" if goes_to == "terminal" else process.stdout.read()
+        with suppress(OSError):  # the terminal has gone with the command
+            while more := os.read(main, 1 << 16):
+                seen += more
+    assert process.returncode == 0, seen
+    line, _, rest = (seen + printed).rpartition(b"tailboard percentiles: ")
+    assert line.endswith(b"\r\x1b[K") and rest.partition(b" s")[2].startswith(b"\r\x1b[K")
+    assert b"percentiles of" in rest
+
+
+def test_a_command_without_a_terminal_says_nothing_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "isatty", lambda _: False)
+    before = signal.getsignal(signal.SIGALRM)
+    output.WAITING.begin("tailboard load")
+    assert signal.getsignal(signal.SIGALRM) is before and signal.getitimer(signal.ITIMER_REAL) == (0, 0)

@@ -200,27 +200,35 @@ class Lines:
         A row of which a quoted cell goes on in the next block is kept until then, unless this is the `last`.
         """
         starts: Int | None = None
-        if self.form.quoted and (len(self._held) or _holds(block, b'"')):
+        if self.form.marked:
+            data = marked(data, len(self.form.names), self.form.blanks)
+        returns, quoted = _holds(block, b"\r"), self.form.quoted and (len(self._held) > 0 or _holds(block, b'"'))
+        # A line end inside of quotes ends no row, so where there are as many rows as lines there is none: most blocks.
+        table = None if len(self._held) or (quoted and returns) else self._whole_table(data, block)
+        if table is None and quoted:
             data = np.concatenate([self._held, data]) if len(self._held) else data
             data, starts = self._unbroken(data, last=last)
             block = memoryview(data.tobytes()) if starts is not None else block
+            returns = _holds(block, b"\r")
+            table = self._whole_table(data, block) if len(data) else None
         if not len(data):
             return
         count = int(np.count_nonzero(data == NEWLINE))
-        if self.form.marked:
-            data = marked(data, len(self.form.names), self.form.blanks)
-        returns = _holds(block, b"\r")
-        odd = _holds(block, b"\0") or (not self.form.hexadecimal and _holds(block, b"x"))
-        table = None if odd else self.table(self.pa.py_buffer(data))
-        # A carriage return inside a line would make two rows of it.
         numbers = self.whole.line + (np.arange(count) if starts is None else starts[:-1])
-        if table is not None and len(table) == count and self._fits(table, data):
+        if table is not None:
             if returns:
                 self.account.note(CRLF)
             yield table, numbers
         else:
             yield from self._sifted(data, numbers)
         self.whole.line += count if starts is None else int(starts[-1])
+
+    def _whole_table(self, data: NDArray[np.uint8], block: memoryview) -> Any:
+        """Return the columns of whole lines where each line is a row; a carriage return inside a line would make two of it."""
+        odd = _holds(block, b"\0") or (not self.form.hexadecimal and _holds(block, b"x"))
+        table = None if odd else self.table(self.pa.py_buffer(data))
+        fits = table is not None and len(table) == np.count_nonzero(data == NEWLINE) and self._fits(table, data)
+        return table if fits else None
 
     def _unbroken(self, data: NDArray[np.uint8], *, last: bool) -> tuple[NDArray[np.uint8], Int | None]:
         """Return lines in which a blank stands for each line end inside of quotes, and the place of each line, and of the end.
