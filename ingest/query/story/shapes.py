@@ -67,6 +67,7 @@ from ingest.query.story.segments import (
     log_tail,
     measured,
     not_made_up,
+    of_sets,
     rate_gains,
     share_gains,
     stretches_where,
@@ -618,10 +619,7 @@ def _may_have_modes(ground: Ground, counts: tuple[Int, Int], sets: Sequence[Toge
     logs = np.log(np.maximum(middles[order].astype(np.float64), 1.0))
     grid = np.linspace(logs[0], logs[-1], POINTS)
     place, starts = np.unique(np.searchsorted(grid, logs), return_index=True)
-    of_set = np.zeros((len(sets), len(ground.groups)))
-    for number, together in enumerate(sets):
-        of_set[number, together.members] = 1
-    first, second = of_set @ np.add.reduceat(halves[..., order], starts, axis=-1)
+    first, second = of_sets(sets, len(ground.groups)) @ np.add.reduceat(halves[..., order], starts, axis=-1)
     held = np.zeros((3, len(sets), POINTS))
     held[..., place] = first, second, first + second
     density = held @ np.exp(-0.5 * ((grid[:, None] - grid) / KERNEL) ** 2)
@@ -812,16 +810,13 @@ def _series(sets: Sequence[Together], fine: Float, place: int) -> Float:
 
     In deviations of windows, at least those of counting; drawn in, so that no wild window decides.
     """
-    rows = []
-    for together in sets:
-        hits, of = fine[place][together.members].sum(axis=0), fine[0][together.members].sum(axis=0)
-        if place == DONE:
-            usual = max(float(np.median(hits)), 1.0)
-            rows.append((usual - hits) / math.sqrt(usual))
-        else:
-            share = hits.sum() / max(of.sum(), 1.0)
-            rows.append((hits - of * share) / np.sqrt(np.maximum(of, 1) * max(share * (1 - share), 1e-9)))
-    values = np.array(rows)
+    hits, of = (of_sets(sets, fine.shape[1]) @ part for part in (fine[place], fine[0]))
+    if place == DONE:
+        usual = np.maximum(np.median(hits, axis=1, keepdims=True), 1.0)
+        values = (usual - hits) / np.sqrt(usual)
+    else:
+        share = hits.sum(axis=1, keepdims=True) / np.maximum(of.sum(axis=1, keepdims=True), 1.0)
+        values = (hits - of * share) / np.sqrt(np.maximum(of, 1) * np.maximum(share * (1 - share), 1e-9))
     values -= np.median(values, axis=1, keepdims=True)
     spread = 1.4826 * np.median(np.abs(values), axis=1, keepdims=True)
     least = 0.25 if place == DONE else 1.0  # a paced rate varies less than counting does
