@@ -77,6 +77,7 @@ LEAST_SLOW = 6  # ... and so many of them
 LEAST_RATE, LEAST_EDGE_RATE, HARDLY = 0.85, 0.75, 0.2  # of the usual rate; what completes after hardly anything did was waiting
 LEAST_EXCESS = 0.02  # of all excess of the run, that a finding has
 LEAST_MISSING = 0.003  # of all completions
+SHORTEST, LEAST_SHORT = (1, 2, 3, 4), 16.0  # blocks, of stretches that are looked at beside levels; a chi-square of them
 SPANS = (1, 2, 4, 8, 16, 32)  # blocks in a row whose differences measure what chance does
 OWN_BY_CHANCE = 0.4  # times, that one of alike sets seems to vary more
 HALF = 0.5  # an event that is added where there may be none (Jeffreys)
@@ -417,6 +418,20 @@ def added_up(values: Float) -> Float:
     return np.concatenate([np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)], axis=-1)
 
 
+def _inside(values: Any, length: int) -> Float:
+    """Return the sums of so many values in a row along the last axis."""
+    below = added_up(values.astype(np.float64))
+    return below[..., length:] - below[..., :-length]
+
+
+def _of_level(hits: Float, of: Float, level: Int) -> Float:
+    """Return of each block (M, n) the share of hits of the level that it is in; `level` is its number."""
+    place = level + (level.max(initial=0) + 1) * np.arange(len(level))[:, None]
+    below, above = (np.bincount(place.ravel(), part.ravel()) for part in (of + 2 * HALF, hits + HALF))
+    share: Float = (above / np.maximum(below, 1e-300))[place]
+    return share
+
+
 class Cut(NamedTuple):
     """The levels of sets, by the `noise` of each (M, shares) that they were found with."""
 
@@ -609,6 +624,7 @@ class Search:
     def events(self) -> list[Event]:
         """Return what is worse than usual in any set, beyond chance."""
         out = []
+        short = self._short()
         for number in range(len(self.sums.sets)):
             for usual, test in ((self.usual_latency[number], self.slower), (self.usual_rate[number], self.fewer)):
                 for stretch in stretches_where(~usual):
@@ -620,7 +636,49 @@ class Search:
                             event = max(filter(None, tested), key=lambda each: each.strength, default=None)
                         if event is not None:
                             out += [event, *self._within(event)]
+        return [*out, *short]
+
+    def _short(self) -> list[Event]:
+        """Return what is worse than usual, beyond chance, for a few blocks within a usual level: the worst stretch of each set.
+
+        Levels are cut by the noise of SEARCHED blocks, which is several times that of few where series wander.
+        """
+        out = []
+        ways = (self.latency, self.usual_latency, self._slow, self.slower), (self.rate, self.usual_rate, self._few, self.fewer)
+        for levels, usual, beyond_of, test in ways:
+            level = np.array([np.repeat(range(len(own)), [end - first for first, end in own]) for own in levels])
+            found = []
+            for length in SHORTEST:
+                within = (_inside(~usual, length) == 0) & (level[:, length - 1 :] == level[:, : level.shape[1] - length + 1])
+                beyond = np.where(within, beyond_of(level, length), 0.0)
+                first = beyond.argmax(axis=1)
+                found.append(zip(beyond.max(axis=1).tolist(), first.tolist(), (first + length).tolist(), strict=True))
+            for number, stretches in enumerate(zip(*found, strict=True)):
+                strength, first, end = max(stretches)
+                beside = usual[number].copy()
+                beside[first:end] = False
+                if strength > LEAST_SHORT and (event := test(number, first, end, beside)) is not None:
+                    out.append(event)
         return out
+
+    def _slow(self, level: Int, length: int) -> Float:
+        """Return how far the shares of slow samples of so many blocks in a row are above those of the level, (M, stretches)."""
+        chi = np.zeros((len(level), level.shape[1] - length + 1))
+        for at in range(CLASSES):
+            of, hits = (self.sums.over[place] for place in (at, at + 1))
+            share = _of_level(hits, of, level)[:, length - 1 :]
+            hits, of = _inside(hits, length), _inside(of, length)
+            unlike = -_unlike(hits, of) - 2 * (hits * np.log(share) + (of - hits) * np.log1p(-share))
+            chi += np.where(hits > share * of, unlike, 0.0) / self.noise[:, length - 1, at, None]
+        return chi
+
+    def _few(self, level: Int, length: int) -> Float:
+        """Return how far what completes in so many blocks in a row is below what the level does, (M, stretches)."""
+        done, due = self.sums.done, self.sums.due
+        rate = _of_level(done, due, level)[:, length - 1 :]
+        done, due = _inside(done, length), rate * _inside(due, length)
+        unlike = 2 * (_xlogx(done) - done * np.log(np.maximum(due, 1e-300)) - done + due)
+        return np.where(done < due, unlike, 0.0) / self.noise[:, length - 1, RATE, None]
 
     def _parts(self, number: int, stretch: tuple[int, int], usual: Bool) -> list[tuple[int, int]]:
         """Return the parts of a stretch: levels about as high as its highest, and what is beside these where that is longer."""
@@ -1027,7 +1085,7 @@ def measured(ground: Ground, members: Int, inside: Bool, usual: Bool, *, in_bins
     found = []
     for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)):
         typical, value = (quantile(ground.rows.layout, counts, share) for counts in sides)
-        if value >= LEAST_TIMES * typical and (in_bins or apart(ground, typical, value)):
+        if value >= LEAST_TIMES * typical > 0 and (in_bins or apart(ground, typical, value)):  # of 0 nothing is so many times
             found.append((name, typical, value))
     middle = [each for each in found if each[0] == "p50"]
     return max(middle or found, key=lambda each: each[2] / max(each[1], 1), default=None)

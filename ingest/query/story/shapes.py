@@ -64,7 +64,6 @@ from ingest.query.story.segments import (
     counts_of,
     gatherings,
     likeliest,
-    log_tail,
     measured,
     not_made_up,
     of_sets,
@@ -729,6 +728,7 @@ LEAST_PERIODS = 8
 RHYTHM_LEAST_WINDOWS = 3  # of a period: below, windows are too coarse to tell phases
 LEAST_KEPT = 0.75  # of the periods, whose event is at least half as strong as usual
 RHYTHM_CHANCE = 1e-6  # as if normal: eight contrasts of few samples are not, and the best of their ranges is taken
+ONE = 2.0  # times the median event, that one counts at most
 LEAST_EXPLAINED = 0.2  # of the variance of windows, by the events
 HARMONICS = 5
 OVERSAMPLED = 8
@@ -918,6 +918,7 @@ def _certain(values: Float, beat: Beat, tests: int) -> Beat | None:
     turns = beat.first + beat.period * np.arange(round((beat.end - beat.first) / beat.period), dtype=np.float64)
     own = _contrasts(values, turns, beat.period, beat.width)
     own = own[~np.isnan(own)]
+    own = np.minimum(own, ONE * np.median(own))  # one that is far stronger is an event of its own
     step = max(beat.width / 2, 0.5)
     shifts = beat.width + step * np.arange(int((beat.period - 2 * beat.width) / step) + 1, dtype=np.float64)
     others = _contrasts(values, turns + shifts[:, None], beat.period, beat.width)
@@ -928,7 +929,10 @@ def _certain(values: Float, beat: Beat, tests: int) -> Beat | None:
     explained = beat.gain**2 / max(float(((stretch - stretch.mean()) ** 2).sum()), 1e-300)
     kept = float(np.mean(own >= np.median(own) / 2))
     tried = tests * len(values) / 2 * beat.period / beat.width * len(WIDTHS) * (len(values) / beat.period) ** 2 / 2
-    certainty = -log_tail(float(own.mean()) ** 2 * len(own) / varies**2) - math.log(tried / RHYTHM_CHANCE)
+    # How contrasts vary is known of so many that do not overlap: Student's tail, not the normal one.
+    known = max(float(np.count_nonzero(~np.isnan(others))) * min(step / beat.width, 1.0) - len(others), 1.0)
+    strength = float(own.mean()) ** 2 * len(own) / varies**2
+    certainty = (known + 1) / 2 * math.log1p(strength / known) - math.log(tried / RHYTHM_CHANCE)
     if certainty <= 0 or kept < LEAST_KEPT or explained < LEAST_EXPLAINED or len(own) < LEAST_PERIODS - 1:
         return None
     return replace(beat, certainty=certainty, kept=kept)
