@@ -222,7 +222,8 @@ def _merged(
             plans.append(plan)
             total: Sum[Group] = Sum()
             for part in _windows(holdings, plan, key, step):
-                total.add(merged([coarsened(part, step)]) if step else part)
+                own = part if step in (0, plan.rollup_step) else merged([coarsened(part, step)])
+                total.add(Narrow.of([own]) if question.narrow else own)
             sums.parts += [Narrow.of([part]) for part in total.parts()] if question.narrow else total.parts()
     grains = {record.run: catalogue.grain(record, step, question) for record in chosen}
     if not step and question.in_part:

@@ -6,6 +6,7 @@ import gzip
 import json
 import shlex
 import shutil
+import sys
 import tracemalloc
 from collections import Counter
 from dataclasses import replace
@@ -46,15 +47,20 @@ from ingest.query.story.ground import (
 )
 from ingest.query.story.segments import counts_of
 from ingest.query.story.shapes import _counts
-from ingest.query.story.story import described, joined, stories, story, story_of
+from ingest.query.story.story import computed, described, joined, stories, story, story_of
 from ingest.query.windows import regrouped
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
+from ingest.store.sqlite import documents, holdings
 from ingest.view.page.report import parts_from, run_names
 from tests.commands import tailboard as command
 from tests.query.findings_runs import START, Run, ground_from
 from tests.store.grounds import grounds as sites
 from tests.store.grounds import loaded
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # scripts, no package
+
+from generate import StoreSet, store
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "cbt-archive"
@@ -692,3 +698,36 @@ def test_parts_of_members_are_held_once_and_only_where_they_are_not_too_large(mo
     assert peak < 3 * once  # the answer, the sum of it, and what is worked out of a piece at a time
     monkeypatch.setattr(grounding, "MOST_ENTRIES", 100_000)
     assert with_finer(Origin(), Question(), by_host).finer is None and len(asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("wanted", "decoded", "rolled_up"),
+    [(StoreSet(hosts=24, jobs=1, seconds=240, story=True), 0, 11_520), (StoreSet(1, 48, 240, story=True), 23_040, 480)],
+    ids=["rollups of hosts", "documents of jobs"],
+)
+def test_of_a_store_each_row_is_read_once_and_few_are_held_unpacked(tmp_path, monkeypatch, wanted, decoded, rolled_up) -> None:
+    path, read, entries = store(tmp_path / "run.db", wanted), Counter(), []
+    one_batch, merged_rows = documents._decoded, holdings.merged_windows
+
+    def of_documents(rows, *rest):
+        read["documents"] += len(rows)
+        windows = one_batch(rows, *rest)
+        entries.append(len(windows.bins))
+        return windows
+
+    def of_rollups(rows, run):
+        read["rollups"] += len(rows)
+        for windows in merged_rows(rows, run):
+            entries.append(len(windows.bins))
+            yield windows
+
+    monkeypatch.setattr(documents, "_decoded", of_documents)
+    monkeypatch.setattr(holdings, "merged_windows", of_rollups)
+    with open_store(f"sqlite:{path}") as origin:
+        tracemalloc.start()
+        told = computed(origin, Question())
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert [finding.kind for finding in told.findings] == ["episode"]
+    assert (read["documents"], read["rollups"]) == (decoded, rolled_up)
+    assert peak < 1.5 * 16 * sum(entries)  # a bin and its count unpacked are 16 bytes; as few bytes as they need are 3

@@ -206,3 +206,19 @@ def test_a_run_is_judged_through_its_logs(tmp_path: Path, monkeypatch: pytest.Mo
     assert judged("quiet/0", 5).wrong
     monkeypatch.setattr("story.told", lambda _folder: ([], ""))
     assert not judged("quiet/0", 5).wrong
+
+
+SPENT = 3_423_191_903  # a seed that the method was developed on
+
+
+@pytest.mark.parametrize("name", ["cause/56", "cause/68", "cause/93"])
+def test_a_rate_that_falls_for_a_few_windows_is_found_where_series_wander(name) -> None:
+    told = judged(name, SPENT)
+    assert told.scene.noise.startswith("ar") and [cause.shape for cause in told.scene.causes] == ["rate"]
+    assert (told.found, told.wrong) == ([True], False)
+
+
+@pytest.mark.parametrize("name", ["cause/66", "cause/90"])
+def test_one_plateau_and_a_level_that_wanders_are_no_rhythm(name) -> None:
+    told = judged(name, SPENT)
+    assert (told.found, told.wrong) == ([True], False)

@@ -314,13 +314,13 @@ def grounds(origin: Answering, question: Question) -> tuple[Ground, Sequence[str
     """
     asked = replace(question, windows=MOST_WINDOWS, narrow=True)
     extra = tuple(name for name in question.by if name not in ("run", "kind", OP, HOST))
-    answer = with_bins(origin.answer(replace(asked, by=(HOST, OP, *extra))))
+    answer = in_one_part(with_bins(origin.answer(replace(asked, by=(HOST, OP, *extra)))))
     for label in MEMBERS[1:]:
         if label in extra or len(members_of(answer)) > 1:
             break
         if label in answer.alike and label != JOB and JOB not in extra:
             continue  # a volume: there is one, so its jobs are asked for at once
-        answer = with_bins(origin.answer(replace(asked, by=(HOST, label, OP, *extra))))
+        answer = in_one_part(with_bins(origin.answer(replace(asked, by=(HOST, label, OP, *extra)))))
     return with_finer(origin, question, answer), answer.layers
 
 
@@ -334,9 +334,18 @@ def with_finer(origin: Answering, question: Question, answer: Answer) -> Ground:
     labels = tuple(name for name in answer.by if name not in ("kind", OP))
     # In the same windows.
     asked = replace(question, step=ground.step_ns, force=True, by=(*labels, *names, OP), narrow=True)
-    finer = ground_of(with_bins(origin.answer(asked)))
+    finer = ground_of(in_one_part(with_bins(origin.answer(asked))))
     more = len(finer.groups) > len(ground.groups) and np.array_equal(finer.start_ns, ground.start_ns)
     return replace(ground, finer=finer) if more else ground
+
+
+def in_one_part(answer: Answer) -> Answer:
+    """Return an answer without the kind, the rows of each layout in one part: while a ground is made of it there is no other."""
+    answer = regrouped(answer, [name for name in answer.by if name != "kind"])
+    layouts = dict.fromkeys(part.layout for part in answer.parts)
+    parts = [[part for part in answer.parts if part.layout == layout] for layout in layouts]
+    answer = replace(answer, parts=())
+    return replace(answer, parts=tuple(Narrow.of(own) for own in parts))
 
 
 def members_of(answer: Answer) -> set[Group]:
@@ -360,7 +369,7 @@ def ground_of(answer: Answer) -> Ground:
         raise NoGroundError("its counts are weights, shares of operations: findings are about operations that completed")
     if not answer.parts or not answer.step_ns:
         raise NoGroundError("no windows of latencies with a histogram")
-    answer = regrouped(answer, [name for name in answer.by if name != "kind"])
+    answer = regrouped(answer, [name for name in answer.by if name != "kind"]) if "kind" in answer.by else answer
     step = answer.step_ns * max(1, -(-LEAST_STEP_NS // answer.step_ns))
     layout = common_layout(part.layout for part in answer.parts)
     parts = answer.parts

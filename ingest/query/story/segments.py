@@ -16,7 +16,7 @@ time (`Search.who`), its blocks are taken out, and what is left is tested again.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
@@ -50,6 +50,8 @@ from ingest.query.story.ground import (
 )
 from ingest.query.windows import pieces
 
+Levels = list[tuple[int, int]]  # first block, end
+
 NORMAL = NormalDist()
 RANKS = (0.5, 0.9, 0.99)  # above which samples are counted, of each group by itself ...
 FAR = 4.0  # ... and above so many times its p99: what waits for an outage is further than any level wanders
@@ -75,11 +77,13 @@ LEAST_SLOW = 6  # ... and so many of them
 LEAST_RATE, LEAST_EDGE_RATE, HARDLY = 0.85, 0.75, 0.2  # of the usual rate; what completes after hardly anything did was waiting
 LEAST_EXCESS = 0.02  # of all excess of the run, that a finding has
 LEAST_MISSING = 0.003  # of all completions
+SHORTEST, LEAST_SHORT = (1, 2, 3, 4), 16.0  # blocks, of stretches that are looked at beside levels; a chi-square of them
 SPANS = (1, 2, 4, 8, 16, 32)  # blocks in a row whose differences measure what chance does
 OWN_BY_CHANCE = 0.4  # times, that one of alike sets seems to vary more
 HALF = 0.5  # an event that is added where there may be none (Jeffreys)
 LEAST_NOISE = np.array([1.0] * CLASSES + [0.25])  # times what counting makes: a paced rate varies less
 AT_ONCE = 64  # sets that are cut into levels together: what is summed stays in a processor's cache
+EASIER = 0.99  # times the penalty of one more level, where it is first asked what is usual
 SEARCHED = 8  # blocks: the length whose noise weighs the search
 PHIS = np.array([0, 0.3, 0.5, 0.7, 0.8, 0.87, 0.92, 0.95, 0.97, 0.98, 0.99])
 SHARES = np.concatenate([[0.0], np.geomspace(0.02, 200, 40)])  # of the variance of a block that wanders, beside that of counting
@@ -111,6 +115,14 @@ def gatherings(groups: Sequence[Labels]) -> list[Together]:
         who = (label for label in common([groups[code] for code in members]) if label not in everywhere)
         gathered.append(Together(tuple(who), np.array(members, np.int64)))
     return gathered
+
+
+def of_sets(sets: Sequence[Together], groups: int) -> Float:
+    """Return which groups are of each set, (sets, groups), 1 or 0: a product with it adds up the groups of all sets at once."""
+    inside = np.zeros((len(sets), groups))
+    for number, together in enumerate(sets):
+        inside[number, together.members] = 1
+    return inside
 
 
 def common(groups: Sequence[Labels]) -> Labels:
@@ -221,8 +233,6 @@ def _kept(blocks: int, span: int) -> float:
 @lru_cache(maxsize=64)
 def _of_lowest(kept: float) -> float:
     """Return the mean of the lowest share of squares of normal numbers."""
-    if kept == 1:
-        return 1.0
     z = NORMAL.inv_cdf((1 + kept) / 2)
     return 1 - 2 * z * NORMAL.pdf(z) / kept
 
@@ -233,39 +243,42 @@ def _ratio(below: Float, of_below: Float, span: int, usable: Bool, *, binomial: 
     Each against the next one, which no episode moves; or `around` the mean of the usable blocks, where wandering shows in full.
     `below` are counts, `of_below` of how many, both added up.
     """
-    blocks = usable.shape[1]
-    starts = np.arange(0, blocks - (1 if around else 2) * span + 1, max(span // 2, 1))
+    blocks, step = usable.shape[1], max(span // 2, 1)
+    last = blocks - (1 if around else 2) * span  # that a span begins at
     out = np.full(len(below), np.nan)
-    if len(starts) < 5:
+    if last // step + 1 < 5:
         return out
-    barred_below = added_up((~usable).astype(np.float64))
 
-    def spans(sums: Float, at: Int) -> Float:
-        return sums[:, at + span] - sums[:, at]
+    def spans(sums: Float, after: int = 0) -> Float:
+        return sums[:, after + span : after + span + last + 1 : step] - sums[:, after : after + last + 1 : step]
 
-    one, of_one, barred = (spans(sums, starts) for sums in (below, of_below, barred_below))
+    one, of_one = spans(below), spans(of_below)
     if around:
         two, of_two = ((np.diff(sums, axis=1) * usable).sum(axis=1, keepdims=True) for sums in (below, of_below))
         share = np.broadcast_to(two / np.maximum(of_two, 1e-9), one.shape)
         expected = 1 / np.maximum(of_one, 1e-9)
     else:
-        two, of_two = (spans(sums, starts + span) for sums in (below, of_below))
-        barred = barred + spans(barred_below, starts + span)
+        two, of_two = spans(below, span), spans(of_below, span)
         share = (one + two) / np.maximum(of_one + of_two, 1e-9)
         expected = 1 / np.maximum(of_one, 1e-9) + 1 / np.maximum(of_two, 1e-9)
-    open_ = (of_one > 0) & (of_two > 0) & (share > 0) & (barred == 0)
+    open_ = (of_one > 0) & (of_two > 0) & (share > 0)
+    if not usable.all():
+        barred = added_up((~usable).astype(np.float64))
+        open_ &= (spans(barred) == 0) if around else (spans(barred) + spans(barred, span) == 0)
     if binomial:
         open_ &= share < 1
     variance = share * (1 - share if binomial else 1.0)
     with np.errstate(all="ignore"):
-        squares = (one / of_one - two / of_two) ** 2 / (variance * expected)
-    squares = np.sort(np.where(open_, squares, np.nan), axis=1)
+        squares = np.where(open_, (one / of_one - two / of_two) ** 2 / (variance * expected), 0.0)
     held = open_.sum(axis=1)
-    kept = 1.0 if around else _kept(blocks, span)  # in usual blocks there is no episode
+    if around:  # in usual blocks there is no episode; a span is part of the mean
+        own = span / np.maximum(usable.sum(axis=1), 1)
+        return np.where(held >= 5, squares.sum(axis=1) / np.maximum(held, 1) + own, np.nan)
+    kept = _kept(blocks, span)
     used = np.maximum((held * kept).astype(np.int64), 1)
-    sums = np.cumsum(np.nan_to_num(squares), axis=1)[np.arange(len(out)), used - 1]
-    own = span / np.maximum(usable.sum(axis=1), 1) if around else 0.0  # a span is part of the mean
-    return np.where(held >= 5, sums / used / _of_lowest(round(kept, 3)) + own, np.nan)
+    squares = np.sort(np.where(open_, squares, np.inf), axis=1)
+    lowest = np.where(np.arange(squares.shape[1]) < used[:, None], squares, 0.0).sum(axis=1)
+    return np.where(held >= 5, lowest / used / _of_lowest(round(kept, 3)), np.nan)
 
 
 def _inflation(ratios: Float, members: int, blocks: int, *, around: bool) -> Float:
@@ -316,9 +329,7 @@ class Sums:
 
 def _sums(ground: Ground, counts: Counts) -> Sums:
     sets = gatherings(ground.groups)
-    of_set = np.zeros((len(sets), len(ground.groups)))
-    for number, together in enumerate(sets):
-        of_set[number, together.members] = 1
+    of_set = of_sets(sets, len(ground.groups))
     names = [tuple(name for name, _ in together.who) for together in sets]
     kinds = {name: kind for kind, name in enumerate(sorted(set(names)))}
     added = (of_set @ values for values in (counts.over, counts.done, counts.due, counts.logs))
@@ -389,10 +400,10 @@ XLOGX: Float = _xlogx(np.arange(1 << 18, dtype=np.float64))  # of counts: 2 MB, 
 
 
 def _xlogx_of(counts: Int) -> Float:
-    """Return what `_xlogx` does of counts."""
+    """Return what `_xlogx` does of counts, the first of which are the largest."""
     out: Float = XLOGX.take(counts, mode="clip")
-    large = counts >= len(XLOGX)
-    if large.any():
+    if counts[0].max(initial=0) >= len(XLOGX):  # of a level that begins with the run: none of the others is larger
+        large = counts >= len(XLOGX)
         out[large] = _xlogx(counts[large].astype(np.float64))
     return out
 
@@ -407,52 +418,85 @@ def added_up(values: Float) -> Float:
     return np.concatenate([np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)], axis=-1)
 
 
-def _cut_latency(sums: Sums, noise: Float) -> list[list[tuple[int, int]]]:
-    """Return the levels (first block, end) of the latencies of each set."""
-    weight = -2 / noise[:, min(SEARCHED, noise.shape[1]) - 1, :CLASSES].T  # (4, M)
+def _inside(values: Any, length: int) -> Float:
+    """Return the sums of so many values in a row along the last axis."""
+    below = added_up(values.astype(np.float64))
+    return below[..., length:] - below[..., :-length]
+
+
+def _of_level(hits: Float, of: Float, level: Int) -> Float:
+    """Return of each block (M, n) the share of hits of the level that it is in; `level` is its number."""
+    place = level + (level.max(initial=0) + 1) * np.arange(len(level))[:, None]
+    below, above = (np.bincount(place.ravel(), part.ravel()) for part in (of + 2 * HALF, hits + HALF))
+    share: Float = (above / np.maximum(below, 1e-300))[place]
+    return share
+
+
+class Cut(NamedTuple):
+    """The levels of sets, by the `noise` of each (M, shares) that they were found with."""
+
+    levels: list[Levels]
+    noise: Float
+
+
+def _cut_latency(sums: Sums, noise: Float, before: Cut | None = None) -> Cut:
+    """Return the levels of the latencies of each set; `before` are those that another noise made."""
+    noise = noise[:, min(SEARCHED, noise.shape[1]) - 1, :CLASSES]
+    weight = -2 / noise.T  # (4, M)
     # Each share is of the one before: what is above both, and what is above the first alone. Two of a weight share a term.
     of = np.concatenate([sums.over, sums.over[:-1] - sums.over[1:]])
     weights = np.concatenate([-weight[:1], weight[:-1] - weight[1:], weight[-1:], weight])
     used = np.flatnonzero(weights.any(axis=1))
-    below, weights = added_up(of[used]).astype(np.int64), weights[used]
-
-    def cost(sets: slice, end: int) -> Float:
-        inside = below[:, sets, end : end + 1] - below[:, sets, :end]
-        total: Float = np.einsum("am,amn->mn", weights[:, sets], _xlogx_of(inside))
-        return total
-
-    return _partition(cost, *sums.done.shape)
+    return _cut(of[used], weights[used], noise, before)
 
 
-def _cut_rate(sums: Sums, noise: Float) -> list[list[tuple[int, int]]]:
+def _cut_rate(sums: Sums, noise: Float, before: Cut | None = None) -> Cut:
     """Return the levels of the rates of each set."""
-    done, due = added_up(sums.done).astype(np.int64), added_up(sums.due)
-    weight = -2 / noise[:, min(SEARCHED, noise.shape[1]) - 1, CLASSES][:, None]
-
-    def cost(sets: slice, end: int) -> Float:
-        count, usual = done[sets, end : end + 1] - done[sets, :end], due[sets, end : end + 1] - due[sets, :end]
-        total: Float = weight[sets] * (_xlogx_of(count) - count * np.log(np.maximum(usual, 1e-300)))
-        return total
-
-    return _partition(cost, *sums.done.shape)
+    noise = noise[:, min(SEARCHED, noise.shape[1]) - 1, CLASSES:]
+    return _cut(sums.done[None], -2 / noise.T, noise, before, sums.due)
 
 
-def _partition(cost: Callable[[slice, int], Float], sets: int, blocks: int) -> list[list[tuple[int, int]]]:
-    """Return the cheapest levels (first block, end) of each set (Jackson et al. 2005); one more costs 2 log n + 3.
+def _cut(counts: Float, weights: Float, noise: Float, before: Cut | None, due: Float | None = None) -> Cut:
+    """Return the levels of all sets; those `before` were found with EASIER a penalty.
 
-    `cost` gives those of the levels that end at a block, by their first one, for some of the sets: (sets, blocks before).
+    So what was one level then is one still where noise is no more than that lower: no cut gained as much.
     """
-    penalty = 2 * math.log(blocks) + 3
-    best, back = np.full((sets, blocks + 1), np.inf), np.zeros((sets, blocks + 1), np.int64)
-    best[:, 0] = -penalty
+    if before is None:
+        return Cut(_partition(counts, weights, due, EASIER), noise)
+    levels = list(before.levels)
+    as_before = np.array([len(each) == 1 for each in levels]) & (noise >= EASIER * before.noise).all(axis=1)
+    again = np.flatnonzero(~as_before)
+    found = _partition(counts[:, again], weights[:, again], None if due is None else due[again])
+    for number, own in zip(again.tolist(), found, strict=True):
+        levels[number] = own
+    return Cut(levels, noise)
+
+
+def _partition(counts: Float, weights: Float, due: Float | None = None, times: float = 1.0) -> list[Levels]:
+    """Return the cheapest levels of each set of M (Jackson et al. 2005); one more costs 2 log n + 3, so many times.
+
+    A level costs the sum of `weights` (A, M) times x log x of each of its `counts` (A, M, n); where it is known how many were
+    `due` (M, n), times x log x / due.
+    """
+    sets, blocks = counts.shape[1:]
+    penalty = times * (2 * math.log(blocks) + 3)
+    back = np.zeros((blocks + 1, sets), np.int64)
     for part in (slice(first, first + AT_ONCE) for first in range(0, sets, AT_ONCE)):
+        # Blocks first: what ends at one is then subtracted, looked up and added up where it lies.
+        below = np.ascontiguousarray(added_up(counts[:, part]).transpose(2, 0, 1)).astype(np.int64)
+        usual = None if due is None else np.ascontiguousarray(added_up(due[part]).T)
+        best = np.full((blocks + 1, below.shape[2]), -penalty)
         for end in range(1, blocks + 1):
-            total = cost(part, end)
-            total += best[part, :end]
-            back[part, end] = total.argmin(axis=1)
-            best[part, end] = total.min(axis=1) + penalty
+            inside = below[end] - below[:end]
+            terms = _xlogx_of(inside)
+            if usual is not None:
+                terms[:, 0] -= inside[:, 0] * np.log(np.maximum(usual[end] - usual[:end], 1e-300))
+            total = np.einsum("am,nam->nm", weights[:, part], terms)
+            total += best[:end]
+            back[end, part] = total.argmin(axis=0)
+            best[end] = total.min(axis=0) + penalty
     out = []
-    for row in back.tolist():
+    for row in back.T.tolist():
         levels, end = [], blocks
         while end > 0:
             levels.append((row[end], end))
@@ -526,19 +570,22 @@ class Search:
         low, middle, high = (np.array([np.interp(rank, TABLE, row) for row in counts.table]) for rank in (0.16, 0.5, 0.84))
         self.spread = np.minimum(high - middle, middle - low)  # of one mode, where there are two
         sets, blocks = self.sums.done.shape
-        first = self._levels(_noise(self.sums))
-        usual = tuple(np.where(each.sum(axis=1, keepdims=True) >= 0.25 * blocks, each, True) for each in first[2:])
+        noise = _noise(self.sums)
+        first = _cut_latency(self.sums, noise), _cut_rate(self.sums, noise)
+        usual = tuple(np.where(each.sum(axis=1, keepdims=True) >= 0.25 * blocks, each, True) for each in self._usual(*first))
         self.noise = _noise(self.sums, (usual[0], usual[1]))
-        self.latency, self.rate, self.usual_latency, self.usual_rate = self._levels(self.noise)
+        cuts = _cut_latency(self.sums, self.noise, first[0]), _cut_rate(self.sums, self.noise, first[1])
+        self.latency, self.rate = (cut.levels for cut in cuts)
+        self.usual_latency, self.usual_rate = self._usual(*cuts)
         self.limit = math.log(CHANCE) - math.log(blocks * math.log(blocks)) - math.log(sets)
 
-    def _levels(self, noise: Float) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]], Bool, Bool]:
-        latency, rate = _cut_latency(self.sums, noise), _cut_rate(self.sums, noise)
-        usual = [
-            np.stack([of(self.sums, number, each) for number, each in enumerate(levels)])
-            for of, levels in ((_usual_latency, latency), (_usual_rate, rate))
-        ]
-        return latency, rate, usual[0], usual[1]
+    def _usual(self, latency: Cut, rate: Cut) -> tuple[Bool, Bool]:
+        """Return the blocks (M, n) of the levels that are usual, of latency and of rate."""
+        slow, few = (
+            np.stack([of(self.sums, number, each) for number, each in enumerate(cut.levels)])
+            for of, cut in ((_usual_latency, latency), (_usual_rate, rate))
+        )
+        return slow, few
 
     def drifts(self) -> list[tuple[int, float]]:
         """Return the sets whose level moves all the time in one direction, all of their groups alike, and by how much in all.
@@ -577,6 +624,7 @@ class Search:
     def events(self) -> list[Event]:
         """Return what is worse than usual in any set, beyond chance."""
         out = []
+        short = self._short()
         for number in range(len(self.sums.sets)):
             for usual, test in ((self.usual_latency[number], self.slower), (self.usual_rate[number], self.fewer)):
                 for stretch in stretches_where(~usual):
@@ -588,7 +636,49 @@ class Search:
                             event = max(filter(None, tested), key=lambda each: each.strength, default=None)
                         if event is not None:
                             out += [event, *self._within(event)]
+        return [*out, *short]
+
+    def _short(self) -> list[Event]:
+        """Return what is worse than usual, beyond chance, for a few blocks within a usual level: the worst stretch of each set.
+
+        Levels are cut by the noise of SEARCHED blocks, which is several times that of few where series wander.
+        """
+        out = []
+        ways = (self.latency, self.usual_latency, self._slow, self.slower), (self.rate, self.usual_rate, self._few, self.fewer)
+        for levels, usual, beyond_of, test in ways:
+            level = np.array([np.repeat(range(len(own)), [end - first for first, end in own]) for own in levels])
+            found = []
+            for length in SHORTEST:
+                within = (_inside(~usual, length) == 0) & (level[:, length - 1 :] == level[:, : level.shape[1] - length + 1])
+                beyond = np.where(within, beyond_of(level, length), 0.0)
+                first = beyond.argmax(axis=1)
+                found.append(zip(beyond.max(axis=1).tolist(), first.tolist(), (first + length).tolist(), strict=True))
+            for number, stretches in enumerate(zip(*found, strict=True)):
+                strength, first, end = max(stretches)
+                beside = usual[number].copy()
+                beside[first:end] = False
+                if strength > LEAST_SHORT and (event := test(number, first, end, beside)) is not None:
+                    out.append(event)
         return out
+
+    def _slow(self, level: Int, length: int) -> Float:
+        """Return how far the shares of slow samples of so many blocks in a row are above those of the level, (M, stretches)."""
+        chi = np.zeros((len(level), level.shape[1] - length + 1))
+        for at in range(CLASSES):
+            of, hits = (self.sums.over[place] for place in (at, at + 1))
+            share = _of_level(hits, of, level)[:, length - 1 :]
+            hits, of = _inside(hits, length), _inside(of, length)
+            unlike = -_unlike(hits, of) - 2 * (hits * np.log(share) + (of - hits) * np.log1p(-share))
+            chi += np.where(hits > share * of, unlike, 0.0) / self.noise[:, length - 1, at, None]
+        return chi
+
+    def _few(self, level: Int, length: int) -> Float:
+        """Return how far what completes in so many blocks in a row is below what the level does, (M, stretches)."""
+        done, due = self.sums.done, self.sums.due
+        rate = _of_level(done, due, level)[:, length - 1 :]
+        done, due = _inside(done, length), rate * _inside(due, length)
+        unlike = 2 * (_xlogx(done) - done * np.log(np.maximum(due, 1e-300)) - done + due)
+        return np.where(done < due, unlike, 0.0) / self.noise[:, length - 1, RATE, None]
 
     def _parts(self, number: int, stretch: tuple[int, int], usual: Bool) -> list[tuple[int, int]]:
         """Return the parts of a stretch: levels about as high as its highest, and what is beside these where that is longer."""
@@ -995,7 +1085,7 @@ def measured(ground: Ground, members: Int, inside: Bool, usual: Bool, *, in_bins
     found = []
     for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)):
         typical, value = (quantile(ground.rows.layout, counts, share) for counts in sides)
-        if value >= LEAST_TIMES * typical and (in_bins or apart(ground, typical, value)):
+        if value >= LEAST_TIMES * typical > 0 and (in_bins or apart(ground, typical, value)):  # of 0 nothing is so many times
             found.append((name, typical, value))
     middle = [each for each in found if each[0] == "p50"]
     return max(middle or found, key=lambda each: each[2] / max(each[1], 1), default=None)

@@ -64,9 +64,9 @@ from ingest.query.story.segments import (
     counts_of,
     gatherings,
     likeliest,
-    log_tail,
     measured,
     not_made_up,
+    of_sets,
     rate_gains,
     share_gains,
     stretches_where,
@@ -618,10 +618,7 @@ def _may_have_modes(ground: Ground, counts: tuple[Int, Int], sets: Sequence[Toge
     logs = np.log(np.maximum(middles[order].astype(np.float64), 1.0))
     grid = np.linspace(logs[0], logs[-1], POINTS)
     place, starts = np.unique(np.searchsorted(grid, logs), return_index=True)
-    of_set = np.zeros((len(sets), len(ground.groups)))
-    for number, together in enumerate(sets):
-        of_set[number, together.members] = 1
-    first, second = of_set @ np.add.reduceat(halves[..., order], starts, axis=-1)
+    first, second = of_sets(sets, len(ground.groups)) @ np.add.reduceat(halves[..., order], starts, axis=-1)
     held = np.zeros((3, len(sets), POINTS))
     held[..., place] = first, second, first + second
     density = held @ np.exp(-0.5 * ((grid[:, None] - grid) / KERNEL) ** 2)
@@ -731,6 +728,7 @@ LEAST_PERIODS = 8
 RHYTHM_LEAST_WINDOWS = 3  # of a period: below, windows are too coarse to tell phases
 LEAST_KEPT = 0.75  # of the periods, whose event is at least half as strong as usual
 RHYTHM_CHANCE = 1e-6  # as if normal: eight contrasts of few samples are not, and the best of their ranges is taken
+ONE = 2.0  # times the median event, that one counts at most
 LEAST_EXPLAINED = 0.2  # of the variance of windows, by the events
 HARMONICS = 5
 OVERSAMPLED = 8
@@ -812,16 +810,13 @@ def _series(sets: Sequence[Together], fine: Float, place: int) -> Float:
 
     In deviations of windows, at least those of counting; drawn in, so that no wild window decides.
     """
-    rows = []
-    for together in sets:
-        hits, of = fine[place][together.members].sum(axis=0), fine[0][together.members].sum(axis=0)
-        if place == DONE:
-            usual = max(float(np.median(hits)), 1.0)
-            rows.append((usual - hits) / math.sqrt(usual))
-        else:
-            share = hits.sum() / max(of.sum(), 1.0)
-            rows.append((hits - of * share) / np.sqrt(np.maximum(of, 1) * max(share * (1 - share), 1e-9)))
-    values = np.array(rows)
+    hits, of = (of_sets(sets, fine.shape[1]) @ part for part in (fine[place], fine[0]))
+    if place == DONE:
+        usual = np.maximum(np.median(hits, axis=1, keepdims=True), 1.0)
+        values = (usual - hits) / np.sqrt(usual)
+    else:
+        share = hits.sum(axis=1, keepdims=True) / np.maximum(of.sum(axis=1, keepdims=True), 1.0)
+        values = (hits - of * share) / np.sqrt(np.maximum(of, 1) * np.maximum(share * (1 - share), 1e-9))
     values -= np.median(values, axis=1, keepdims=True)
     spread = 1.4826 * np.median(np.abs(values), axis=1, keepdims=True)
     least = 0.25 if place == DONE else 1.0  # a paced rate varies less than counting does
@@ -923,6 +918,7 @@ def _certain(values: Float, beat: Beat, tests: int) -> Beat | None:
     turns = beat.first + beat.period * np.arange(round((beat.end - beat.first) / beat.period), dtype=np.float64)
     own = _contrasts(values, turns, beat.period, beat.width)
     own = own[~np.isnan(own)]
+    own = np.minimum(own, ONE * np.median(own))  # one that is far stronger is an event of its own
     step = max(beat.width / 2, 0.5)
     shifts = beat.width + step * np.arange(int((beat.period - 2 * beat.width) / step) + 1, dtype=np.float64)
     others = _contrasts(values, turns + shifts[:, None], beat.period, beat.width)
@@ -933,7 +929,10 @@ def _certain(values: Float, beat: Beat, tests: int) -> Beat | None:
     explained = beat.gain**2 / max(float(((stretch - stretch.mean()) ** 2).sum()), 1e-300)
     kept = float(np.mean(own >= np.median(own) / 2))
     tried = tests * len(values) / 2 * beat.period / beat.width * len(WIDTHS) * (len(values) / beat.period) ** 2 / 2
-    certainty = -log_tail(float(own.mean()) ** 2 * len(own) / varies**2) - math.log(tried / RHYTHM_CHANCE)
+    # How contrasts vary is known of so many that do not overlap: Student's tail, not the normal one.
+    known = max(float(np.count_nonzero(~np.isnan(others))) * min(step / beat.width, 1.0) - len(others), 1.0)
+    strength = float(own.mean()) ** 2 * len(own) / varies**2
+    certainty = (known + 1) / 2 * math.log1p(strength / known) - math.log(tried / RHYTHM_CHANCE)
     if certainty <= 0 or kept < LEAST_KEPT or explained < LEAST_EXPLAINED or len(own) < LEAST_PERIODS - 1:
         return None
     return replace(beat, certainty=certainty, kept=kept)
