@@ -122,6 +122,13 @@ const heatHand = (() => {
     return { text, frame: { t, t2, lower: Math.max(lower, bottom), upper: Math.min(upper, top) } };
   }
   const sketch = (frame) => view().signal("box", frame).runAsync();
+  // Has the answer follow a box that is being drawn; what is chosen stays as it was.
+  function following(text) {
+    Object.assign(offered.now().state, { box: text });
+    if (drawing) return;
+    drawing = true;
+    requestAnimationFrame(() => offered.redraw("box").finally(() => (drawing = false)));
+  }
   function cleared() {
     const had = begun || offered.now().state.box;
     begun = null;
@@ -137,7 +144,7 @@ const heatHand = (() => {
     if (at.above) return void told(cellIn(at));
     if (!at.inside || !panel.shown.map.columns) return;
     const { windows } = offered.groupsOf("");
-    hand = { at, event, moved: false, does: event.shiftKey ? "pan" : line && line.far <= NEAR ? "line" : "box", row: line?.row, windows, latencies: axisRange() };
+    hand = { at, event, moved: false, does: event.shiftKey ? "pan" : line && line.far <= NEAR ? "line" : "box", row: line?.row, windows, latencies: axisRange(), before: offered.now().state.box };
     event.target.closest(".chart").focus({ preventScroll: true });
   }
   function moved(event) {
@@ -148,7 +155,10 @@ const heatHand = (() => {
     tip(null);
     if (hand.does === "line") soon({ p: percentileAt(hand.row, to.v) });
     else if (hand.does === "pan") pan((hand.at.x - to.x) / to.wide, (to.y - hand.at.y) / to.tall, hand);
-    else sketch((hand.box = boxBetween(hand.at, to)).frame);
+    else {
+      sketch((hand.box = boxBetween(hand.at, to)).frame);
+      following(hand.box.text);
+    }
   }
   function released(event) {
     const was = hand;
@@ -223,7 +233,9 @@ const heatHand = (() => {
   // Escape ends what was begun first, then takes away the box; after that it is the page's.
   function escaped(event) {
     if (event.key !== "Escape") return;
-    const had = hand?.moved && hand.does === "box" ? ((hand = null), sketch(null), true) : cleared();
+    const drawn = hand?.moved && hand.does === "box" ? hand : null;
+    if (drawn) [hand] = [null, sketch(null), following(drawn.before)];
+    const had = drawn || cleared();
     if (had) event.stopImmediatePropagation();
     else panel.shown.cursor = null;
   }
