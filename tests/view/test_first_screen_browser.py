@@ -147,15 +147,10 @@ def test_a_percentile_of_two_decimals_is_seen_whole(opened, told):
 
 
 @pytest.mark.slow
-def test_d9_without_a_story_the_page_is_whole_and_marks_the_worst_window(opened, example):
+def test_d9_without_a_story_the_page_is_whole(opened, example):
     with opened(example, by=("host",), size=SCREEN) as page:
-        assert page.locator("#story").count() == 0
+        assert page.locator("#story").count() == 0 and page.locator(".over .event").count() == 0
         assert box(page, "#hosts canvas")["y"] + box(page, "#hosts canvas")["height"] <= 800
-        mark = page.locator(".over .event.rank1").first
-        assert mark.inner_text() == "4.01 s"
-        x, _ = place(page, "heatmap", ZERO / 1e6 + 34_000)
-        left, width = mark.bounding_box()["x"], mark.bounding_box()["width"]
-        assert left - 1 <= x <= left + width + 1
 
 
 @pytest.mark.slow

@@ -29,6 +29,7 @@ from ingest.query.overview import CLUSTER_WINDOWS, Overview, overviews, selected
 from ingest.query.plan import settled
 from ingest.query.precision import precision_from
 from ingest.query.question import UNLIKE_BINS, Answer, Question, samples_by_kind
+from ingest.query.slowest import slowest_operations
 from ingest.query.story.story import story_of_overview
 from ingest.query.sweeps import Sweep, swept
 from ingest.query.windows import regrouped
@@ -43,6 +44,7 @@ from ingest.view.page.panels import marks as mark_section
 from ingest.view.page.panels import metrics as metric_section
 from ingest.view.page.panels import offsets as offset_section
 from ingest.view.page.panels import others as other_section
+from ingest.view.page.panels import slowest as slowest_section
 from ingest.view.page.tables import few, summary, worst
 from ingest.view.page.template import (
     Parts,
@@ -461,8 +463,10 @@ def parts_from(
     ghost = None if beside is None else _ghost(beside, question, shown, full=full)
     each = [*runs, *([ghost] if ghost else [])]
     shown_spans = [mark_section.Shown(run.run, run.cluster.start_of, run.span[1], run.cluster.relative) for run in each]
+    slow = slowest_operations(source, shown_names(names, question), question) if offsets else {}
     sections = [
         *metric_section.sections(shown_spans, metrics),
+        *slowest_section.sections(shown_spans, slow),
         *of_episodes,
         *of_marks,
         *offset_section.sections(held, shown),

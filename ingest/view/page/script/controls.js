@@ -2,7 +2,7 @@
 // feeds. Follows draw.js in the same script, and begins all of it.
 const controls = (() => {
   const { page, now, WHOLE, find, every, change, correct, fromAddress, toAddress, settled, chooseRun, keysOf, unpacked, replaced } = chosen;
-  const { byName, map, hand, sections } = panels, { pulled, isDrawn, refresh, renew, redraw } = drawing;
+  const { byName, map, hand, sections, linkTo } = panels, { pulled, isDrawn, refresh, renew, redraw } = drawing;
   const FEEDS = {
     p: ["percentiles", "heatmap", "runs", "load", "worst"], also: ["percentiles"], by: ["percentiles", "rate", "distribution"],
     tail: ["hosts", "threads", "percentiles", "worst"],
@@ -45,6 +45,10 @@ const controls = (() => {
     chooseRun();
     offerLabels();
     for (const { shown } of sections) shown?.();
+    every("a[data-t]", (link) => { // rows that the file itself has, of all runs
+      Object.assign(link, linkTo({ t: Number(link.dataset.t), t2: Number(link.dataset.t2) }));
+      link.closest("tr").hidden = link.closest("tr").dataset.run !== now.run.name;
+    });
     every("[name]", correct);
     every("[name]", (control) => {
       if (control.type === "radio") control.checked = control.value === state[control.name];

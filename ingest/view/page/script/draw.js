@@ -115,10 +115,7 @@ const drawing = (() => {
     find("readout").replaceChildren(title, ...values, ...(said.length ? [` ${said.join("; ")}`] : []));
     find("percentile").setAttribute("aria-valuetext", find("readout").textContent);
   }
-  function discard(name) {
-    charts[name].finalize();
-    delete charts[name];
-  }
+  const discard = (name) => [charts[name].finalize(), delete charts[name]];
 
   // ---- Frames.
   async function frame(name, act) {

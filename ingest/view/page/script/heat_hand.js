@@ -47,9 +47,11 @@ const heatHand = (() => {
     Object.assign(offered.now().state, wanted);
     clearTimeout(timer);
     timer = setTimeout(settle, QUIET);
-    if (drawing) return;
+    inFrame("heatmap");
+  }
+  function inFrame(name) {
+    if (!drawing) requestAnimationFrame(() => offered.redraw(name).finally(() => (drawing = false)));
     drawing = true;
-    requestAnimationFrame(() => offered.redraw("heatmap").finally(() => (drawing = false)));
   }
   function settle() {
     clearTimeout(timer);
@@ -59,7 +61,6 @@ const heatHand = (() => {
   }
   const inSeconds = (ms) => String(Number(((ms - offered.now().run.start) / 1000).toFixed(6)));
   const inMilliseconds = (ns) => String(Number((ns / 1e6).toPrecision(5)));
-
   const exactly = (ns) => String(Number((ns / 1e6).toPrecision(12))); // the edge of a bin, and not a part of the next one
 
   // ---- Zoom.
@@ -125,9 +126,7 @@ const heatHand = (() => {
   // Has the answer follow a box that is being drawn; what is chosen stays as it was.
   function following(text) {
     Object.assign(offered.now().state, { box: text });
-    if (drawing) return;
-    drawing = true;
-    requestAnimationFrame(() => offered.redraw("box").finally(() => (drawing = false)));
+    inFrame("box");
   }
   function cleared() {
     const had = begun || offered.now().state.box;

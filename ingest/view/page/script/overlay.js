@@ -9,8 +9,7 @@ const overlay = (() => {
   let place = null, held = null; // where the line is: {name, t}; what is under the pointer by itself
 
   // ---- Layers: one over the plot of each panel whose axis is time.
-  const viewOf = (name) => layers.has(name) && page.views[name];
-  const part = (kind) => make("div", { className: kind });
+  const viewOf = (name) => layers.has(name) && page.views[name], part = (kind) => make("div", { className: kind });
   function drawn(name) {
     const view = page.views[name], plot = find(name).parentElement;
     if (!isTime(view) || !plot.matches(".plot")) return;
@@ -53,12 +52,9 @@ const overlay = (() => {
     });
   }
   // ---- Events: what the story names, at its time and, where the picture has it, its latency or host.
-  function eventsOf() {
-    const { run } = now, placed = (seconds) => run.start + 1000 * seconds;
-    return (run.story?.findings ?? []).slice(0, EVENTS).map((finding) => ({
-      t: placed(finding.from_s), t2: placed(finding.to_s), who: finding.who, latency: finding.latency_ns, text: finding.value,
-    }));
-  }
+  const placed = (seconds) => now.run.start + 1000 * seconds;
+  const eventsOf = () => (now.run.story?.findings ?? []).slice(0, EVENTS)
+    .map((finding) => ({ t: placed(finding.from_s), t2: placed(finding.to_s), who: finding.who, latency: finding.latency_ns, text: finding.value }));
   function events(name, view) {
     const x = view.scale("x"), main = view.signal("main"), [begin, end] = ["begin", "end"].map((edge) => view.signal(edge));
     if (!["heatmap", "hosts"].includes(name)) return [];

@@ -78,11 +78,14 @@ const panels = (() => {
       return above.length ? above : aboveMedian;
     });
   }
+  // What a link to a time is made of: to a range around it.
+  function linkTo({ t, t2 }) {
+    const room = Math.max(3 * (t2 - t), 2 * viewStep()), seconds = (ms) => String(Number(((Math.min(now.run.end, Math.max(now.run.start, ms)) - now.run.start) / 1000).toFixed(2)));
+    return { href: addressOf({ from: seconds(t - room), to: seconds(t2 + room) }), textContent: when({ t, t2 }) };
+  }
   // A row of the table: its time is a link to it.
   function row({ t, t2 }, cells, wide = false) {
-    const room = Math.max(3 * (t2 - t), 2 * viewStep());
-    const seconds = (ms) => String(Number(((Math.min(now.run.end, Math.max(now.run.start, ms)) - now.run.start) / 1000).toFixed(2)));
-    const line = charting.rowOf([charting.make("a", { href: addressOf({ from: seconds(t - room), to: seconds(t2 + room) }) }, when({ t, t2 })), ...cells]);
+    const line = charting.rowOf([charting.make("a", linkTo({ t, t2 })), ...cells]);
     if (wide) Object.assign(line.lastChild, { colSpan: 6, className: "sentence" });
     return line;
   }
@@ -213,5 +216,5 @@ const panels = (() => {
   // piecemeal and top as draw.js has them, opened(name, view) once a chart is there, shown() when controls are set anew.
   const sections = tailboard.sections.map((section) => section(offered));
   for (const section of sections) Object.assign(byName, section.panels);
-  return { byName, map, hand, sections };
+  return { byName, map, hand, sections, linkTo };
 })();
