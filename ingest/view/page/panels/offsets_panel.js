@@ -249,6 +249,6 @@
   const feeds = { ...Object.fromEntries(keys.map((key) => [`offset_${key}`, key === "shading" ? ["offsets"] : drawn])), offset_by: ["offsets"], offset_each: ["offsets"] };
   tailboard.sections.push((offered) => {
     ({ now, set, find, number, when, latency, atLeast, offer, groupsOf: seriesOf } = offered);
-    return { panels: { offsets, offset_column, offset_latency }, feeds, top: { offsets: 64 }, opened, shown: choices };
+    return { panels: { offsets, offset_column, offset_latency }, feeds, top: { offsets: 64 }, opened, shown: choices, csv: { offsets: () => offsetMap.cellsOf(seen.map) } };
   });
 })();

@@ -11,17 +11,16 @@ const menus = (() => {
   const stamp = (ms) => String(BigInt(Math.round(ms * 1000)) * 1000n); // finer than a ms, and exact
   // The rows of a chart's table as csv, every number in full.
   function csvOf(rows, run, renamed = RENAMED) {
-    const keys = [...new Set(rows.flatMap(Object.keys))].filter((key) => key !== "t" && key !== "t2" && typeof rows.find((row) => key in row)[key] !== "object");
+    const keys = [...new Set(rows.flatMap(Object.keys))].filter((key) => !["t", "t2", "run"].includes(key) && typeof rows.find((row) => key in row)[key] !== "object");
     const timed = rows.some((row) => "t" in row), head = [...(timed ? ["run", "start_ns", "end_ns"] : ["run"]), ...keys.map((key) => renamed[key] ?? key)];
     const lines = rows.map((row) => [
-      run, ...(timed ? [stamp(row.t), stamp(row.t2 ?? row.t)] : []), ...keys.map((key) => String(row[key] ?? "")),
+      row.run ?? run, ...(timed ? [stamp(row.t), stamp(row.t2 ?? row.t)] : []), ...keys.map((key) => String(row[key] ?? "")),
     ].map(quoted).join(","));
     return `${[head.join(","), ...lines].join("\r\n")}\r\n`;
   }
   function rowsOf(name) {
-    if (name === "heatmap") return panels.map.rows();
-    const { cells, points = [], thin = [] } = drawing.tablesOf(name);
-    return cells ?? [...points.map((row) => ({ ...row, too_few: 0 })), ...thin.map((row) => ({ ...row, too_few: 1 }))];
+    const { cells, points = [], thin = [] } = drawing.tablesOf(name), own = Object.assign({ heatmap: panels.map.rows }, ...panels.sections.map(({ csv }) => csv))[name];
+    return own?.() ?? cells ?? [...points.map((row) => ({ ...row, too_few: 0 })), ...thin.map((row) => ({ ...row, too_few: 1 }))];
   }
   const renamedOf = (name) => (name === "rate" ? { ...RENAMED, v: "rate" } : name.startsWith("metric") ? { ...RENAMED, v: "value" } : RENAMED);
 
