@@ -7,7 +7,7 @@ const drawing = (() => {
   const FIRST = 250, PIECE = 500, PIECEMEAL = { hosts: "points", threads: "points", surface: "points", maps: "cells" };
   const TOP = { heatmap: 22, load: 40 }; // room above a chart, for its legend
   const MISSING = "samples are missing"; // the text of its bands: query/missing.py
-  const BOUNDS = "others are missing: bounds are in the table of the whole range";
+  const BOUNDS = "others are missing: bounds are in the facts";
   const LINES = 0.12, LOWEST_MAP = 120, BELOW_MAP = 130, HOST = 28, HOSTS = 6; // of the screen's height for the lines; px: how low the map may be; what the first screen needs below it, a host, how many
   const AXIS = 24; // px below a picture of the first screen whose axis the map has, too, with its name
   const NAMED = 5; // hosts in a sentence
