@@ -17,6 +17,11 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 SIZE = {"width": 1200, "height": 900}
 ZONE = "Asia/Kolkata"
 HANGS = 300_000  # ms: for as long only that a test which hangs ends
+# As if the page had been made with all of its panels open.
+UNFOLDED = """() => { const names = [...document.querySelectorAll(".panels > .panel[aria-labelledby]")].map((panel) => panel.getAttribute("aria-labelledby").slice(2));
+  if (!tailboard?.content?.state) return;
+  tailboard.content.state.open = names.join(",");
+  dispatchEvent(new PopStateEvent("popstate")); }"""
 idle: dict[tuple[Any, ...], Any] = {}
 
 
@@ -91,11 +96,17 @@ def heard(page: Any) -> Iterator[tuple[list[str], list[str]]]:
 
 
 @contextmanager
-def shown(browser: Any, path: Path, fragment: str = "", **words: Any) -> Iterator[Any]:
-    """Open a page, and in the end find no error and no request; `words` are those of an empty page."""
+def shown(browser: Any, path: Path, fragment: str = "", *, folded: bool = False, **words: Any) -> Iterator[Any]:
+    """Open a page, and in the end find no error and no request; `words` are those of an empty page.
+
+    All panels are open from the start, unless those below the first screen are to stay `folded`.
+    """
     with blank_page(browser, **words) as page, heard(page) as (said, asked):
         page.goto(path.as_uri() + fragment)
         settle(page)
+        if not folded:
+            page.evaluate(UNFOLDED)
+            settle(page)
         yield page
         settle(page)
         assert page.locator("#failed").is_hidden(), page.locator("#failed").inner_text()

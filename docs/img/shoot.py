@@ -89,6 +89,9 @@ def shot(
     page.evaluate(SETTLED)
     for name in panels:
         panel = page.locator(f".panel:has(#{name}), #{name}.panel").first
+        for button in panel.locator(".unfold[aria-expanded=false]").all():  # a line until it is opened
+            button.click()
+            page.evaluate(SETTLED)
         panel.screenshot(path=target / f"{names.get(name, name)}.png")
     if "percentiles" in panels:
         page.evaluate("scrollTo(0, 0)")

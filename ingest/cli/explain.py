@@ -28,6 +28,11 @@ class Options(Asking, Showing):
         metavar="FROM..TO,LOW..HIGH",
         help="Rank who is over-represented in this range of time and latency, such as +26s..+36s,1s.. (open ends stay empty).",
     )
+    against: str | None = option(
+        "--against",
+        choices=["rest", "before", "after", "time"],
+        help="What a box is held against: all other samples (rest), those before or after it, or the others of its time.",
+    )
     step: str = STEP
     force: bool = FORCE
     marks: tuple[Path, ...] = MARKS
@@ -49,6 +54,7 @@ def explain(options: Options) -> None:
       tailboard explain --run 'nightly-42*' --json
       tailboard explain ./cbt-archive --from +10s --where op=write
       tailboard explain ./cbt-archive --box +26s..+36s,1s..
+      tailboard explain ./cbt-archive --box +26s..+36s,1s.. --against before
       tailboard explain --run nightly-42 --box ..,20ms..50ms --where op=read
 
     Findings are ranked by the share of all excess latency that they account for: time that operations took longer than typical
@@ -56,7 +62,8 @@ def explain(options: Options) -> None:
     and which command shows its numbers. Where nothing stands out, that is said. The exit status is 0 in both cases.
 
     --box takes a range of time and a range of latency; an end that is left out is open. Every value of host, op, volume, job,
-    tag, process and run is counted inside and outside. csv and ndjson have one row for each, the most over-represented first:
+    tag, process and run is counted inside and outside: among all other samples, or among those that --against names. csv and
+    ndjson have one row for each, the most over-represented first:
     label,value,inside,outside,share_inside,share_outside,lift,lo,hi,score,verdict,exact,complete.
     """
     if options.box:
@@ -64,6 +71,8 @@ def explain(options: Options) -> None:
             raise UsageError("--box counts in stored windows: leave out --step")
         _explain_box(options)
         return
+    if options.against:
+        raise UsageError("--against is for --box: it says what a box is held against")
     if options.format == "csv":
         raise UsageError("--format csv is for --box: sentences come as table, json or ndjson")
     _tell(options)
@@ -117,7 +126,7 @@ def _print(told: list[Story], options: Options) -> None:
 
 def _explain_box(options: Options) -> None:
     """Print who is over-represented in a box."""
-    from ingest.query.box import box_offsets, explained, parse_box
+    from ingest.query.box import ELSEWHERE, box_offsets, explained, parse_box
     from ingest.query.plan import settled
     from ingest.query.question import ABSOLUTE
 
@@ -126,7 +135,7 @@ def _explain_box(options: Options) -> None:
         raise UsageError("--box looks at every label: leave out --by, and choose data with --where")
     with opened(options) as origin:
         question = settled(origin, asked(options, "all"))
-        answer = explained(origin, question, box)
+        answer = explained(origin, question, box, options.against or ELSEWHERE)
         in_range(answer.answer, question)
         if answer.answer.relative and any(edge is not None and not edge.relative for edge in (box.begin, box.end)):
             raise UsageError(ABSOLUTE)

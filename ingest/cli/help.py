@@ -17,15 +17,17 @@ if TYPE_CHECKING:
 REST = "Help"  # and what no group names
 GROUPS = {  # and the order in which each group shows its options; COMMAND.NAME is where one command has it elsewhere
     "What is asked": (
-        "asked slas sla promises window baseline run objectives at mark.accept wanted shifts box runs trend.wanted throughput"
-        " above load level names limit breaths callbacks by where failures merge_runs unlike_kinds accuracy bounds below"
-        " interpolate estimate"
+        "asked slas sla promises window baseline run objectives at mark.accept wanted shifts box against runs"
+        " trend.wanted throughput above load level names limit breaths callbacks by where failures merge_runs unlike_kinds"
+        " accuracy bounds below interpolate estimate"
     ),
     "Time": (
         "period refresh step force begin end explain.step explain.force export.step age until interval until_idle"
         " until_accuracy time_base sample.every duration timeout"
     ),
-    "Picture": "latency most_rows rows axis drop columns highlight shading scale curves hgrm distribution.sla full marks",
+    "Picture": (
+        "latency most_rows rows axis drop columns highlight shading scale curves hgrm distribution.sla full marks metrics beside"
+    ),
     "Verdict": "same_within least_change fail_above accept last record allow_unknown webhook",
     "Output": "points as_json unit ticks printed format heatmap.unit every output form",
     "Store": (

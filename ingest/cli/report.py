@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ingest.cli.answers import asked
 from ingest.cli.options import FORCE, MARKS, STEP, Asking, command, option
-from ingest.cli.output import write_page
+from ingest.cli.output import say, write_page
 from ingest.cli.sources import as_typed, marks_of, opened
+
+if TYPE_CHECKING:
+    from ingest.core.units import Instant
 
 
 class Options(Asking):
@@ -26,6 +31,14 @@ class Options(Asking):
     )
     full: bool = option("--full", help="Include all windows, hosts and threads, however large the page gets.")
     marks: tuple[Path, ...] = MARKS
+    metrics: tuple[Path, ...] = option(
+        "--metrics",
+        metavar="FILE",
+        help="File of what else was measured (iostat, CPU): lines of time,name,value; may be repeated.",
+    )
+    beside: str | None = option(
+        "--beside", metavar="SOURCE", help="Draw the percentile of this run, of files or a store, as a line beside the others."
+    )
     step: str = STEP
     force: bool = FORCE
 
@@ -39,6 +52,8 @@ def report(options: Options) -> None:
       tailboard report ./cbt-archive -o report.html
       tailboard report --run 'nightly-42*' --by host --sla 5ms -o nightly-42.html
       tailboard report ./cbt-archive --marks gc.log --marks deploys.csv
+      tailboard report ./cbt-archive --metrics iostat.csv
+      tailboard report ./tonight --beside ./last-night
 
     The page shows percentiles over time, hosts and threads over time, the worst windows and which host contributed most, a
     latency heat map, offsets within the second of single operations, rates, the distribution and facts about the run; for
@@ -46,14 +61,33 @@ def report(options: Options) -> None:
     """
     from ingest.view.page.report import report_of
 
+    metrics: dict[str, list[tuple[Instant, float]]] = {}
+    for path in options.metrics:
+        from ingest.read.metrics import read_metrics
+
+        contents = read_metrics(path)
+        for name, values in contents.values.items():
+            metrics.setdefault(name, []).extend(values)
+        for text in contents.said:
+            say(text)
     question, marks = asked(options, options.step, force=options.force), marks_of(options.marks)
-    with opened(options) as origin:
+    with ExitStack() as stack:
+        origin = stack.enter_context(opened(options))
+        beside = stack.enter_context(opened(options.but(sources=(options.beside,), store=None))) if options.beside else None
         episodes = None
         if options.objectives:
             from ingest.cli.check import violations
 
             episodes = violations(origin, options.objectives, question, marks)
         html = report_of(
-            origin, question, sla=options.sla or "", full=options.full, episodes=episodes, marks=marks, named=as_typed(options)
+            origin,
+            question,
+            sla=options.sla or "",
+            full=options.full,
+            episodes=episodes,
+            marks=marks,
+            metrics=metrics,
+            beside=beside,
+            named=as_typed(options),
         )
     write_page(html, options.output)

@@ -16,7 +16,8 @@ from ingest.core.labels import Series
 class Events:
     """Operations of `table[series[i]]` that took `latency_ns[i]` and completed at `end_ns[i]`.
 
-    Latencies are 0 to a day. `weight[i]` says how many there were of one kind; None where each stands for itself.
+    Latencies are 0 to a day. `weight[i]` says how many there were of one kind; None where each stands for itself. `offset[i]`
+    and `size[i]` are bytes, None where the log has none.
     """
 
     table: Sequence[Series]
@@ -24,6 +25,8 @@ class Events:
     end_ns: Int
     latency_ns: Int
     weight: Int | None = None
+    offset: Int | None = None
+    size: Int | None = None
 
     def __len__(self) -> int:
         return len(self.end_ns)
@@ -40,8 +43,8 @@ class Events:
 
     def take(self, rows: Int) -> Events:
         """Return the given events in the given order."""
-        weight = None if self.weight is None else self.weight[rows]
-        return Events(self.table, self.series[rows], self.end_ns[rows], self.latency_ns[rows], weight)
+        weight, offset, size = (None if more is None else more[rows] for more in (self.weight, self.offset, self.size))
+        return Events(self.table, self.series[rows], self.end_ns[rows], self.latency_ns[rows], weight, offset, size)
 
     def where(self, wanted: Callable[[Series], bool]) -> Events:
         """Return the events of the series that are wanted, these themselves where all are."""

@@ -40,6 +40,7 @@ NAMES = tuple(name for name in LABELS if name != "kind")
 MOST_WINDOWS = 240  # of a side, that bounds are made of: neighbours are added up to so many
 PERCENTILES = parse_percentiles("50,90,99,100")
 SIDES = ("inside", "outside", "during", "other")  # the last two: in the time of the box, and at all other times
+ELSEWHERE, BEFORE, AFTER, SAME_TIME = AGAINST = ("rest", "before", "after", "time")  # what a box is held against
 NOT_COUNTED = "they are in no box; --where outcome=failed counts them by how long they took"
 FORM = "--box takes a range of time and one of latency, such as +26s..+36s,1s.. (either may be open, as in ..,1s..)"
 
@@ -65,10 +66,12 @@ class Explained:
     `window_ns` the samples of the box lie. `distribution` has the samples by latency, in rows of at most eight an octave: lower
     and upper (ns), then SIDES: in the box, outside of it, in its time whatever their latency, at all other times. `percentiles`
     has, of `PERCENTILES`, the latency of each of SIDES in ns, NaN where there are too few samples.
-    `answer` is that of the whole range by run.
+    `against` is one of AGAINST: outside are all other samples, those of the time before or after the box whatever their
+    latency, or those of its time with another latency. `answer` is that of the whole range by run.
     """
 
     asked: Box
+    against: str
     spans: Mapping[str, Bounds]
     low_ns: int
     high_ns: int | None
@@ -107,8 +110,8 @@ def parse_box(text: str) -> Box:
     return box
 
 
-def explained(origin: Origin, question: Question, box: Box) -> Explained:
-    """Return who is over-represented in a box against all else that the question selects.
+def explained(origin: Origin, question: Question, box: Box, against: str = ELSEWHERE) -> Explained:
+    """Return who is over-represented in a box against what the question selects beside it (one of AGAINST: see Explained).
 
     `by` and `step` of the question are not looked at. InputError where nothing is selected or it holds means alone, UsageError
     where it selects several kinds of latency of a run, or asks for shares of I/Os in flight.
@@ -119,7 +122,7 @@ def explained(origin: Origin, question: Question, box: Box) -> Explained:
     check_bins(whole, "boxes of latency")
     if question.slowest_failures and any(outcome_of(kind) == FAILED for _, kind in whole.layouts):
         of_others = replace(question, where={**question.where, OUTCOME: OK})  # how long failed ones took is no latency
-        others = explained(origin, of_others, box)
+        others = explained(origin, of_others, box, against)
         return replace(others, notes=(*others.notes, *failed_words(whole.parts, NOT_COUNTED)))
     kinds = frozenset(whole.layouts)  # the run and kind of all that is counted
     if len({run for run, _ in kinds}) < len(kinds):
@@ -127,7 +130,7 @@ def explained(origin: Origin, question: Question, box: Box) -> Explained:
     layout = common_layout(layout for layouts in whole.layouts.values() for layout in layouts)
     if isinstance(layout, Mixed):  # a box ends where no bin goes on
         layout = shared_edges(layout, np.unique(np.concatenate([part.in_layout(layout).bins for part in whole.parts])))
-    counting = _Counting(box, layout, whole, max(run.step_ns for run in origin.runs() if run.run in whole.runs))
+    counting = _Counting(box, against, layout, whole, max(run.step_ns for run in origin.runs() if run.run in whole.runs))
     for rows in origin.windows(replace(question, by=NAMES, step=ALL)):
         counting.add(rows.where(lambda key: key[:2] in kinds))
     notes = (UNLIKE_EVENTS,) if any(kind == LAG for _, kind in kinds) else ()
@@ -175,8 +178,8 @@ class _Values:
 class _Counting:
     """Adds up windows, inside and outside of a box."""
 
-    def __init__(self, box: Box, layout: Layout, whole: Answer, step_ns: int) -> None:
-        self._box, self._layout, self._whole, self._step_ns = box, layout, whole, step_ns
+    def __init__(self, box: Box, against: str, layout: Layout, whole: Answer, step_ns: int) -> None:
+        self._box, self._against, self._layout, self._whole, self._step_ns = box, against, layout, whole, step_ns
         self._first, self._stop = _bins_of(box, layout)
         self._bounds: dict[str, Bounds] = {}
         spans = _spans_of(whole)
@@ -189,7 +192,7 @@ class _Counting:
         )
         wide = [sum(clock.number for clock in clocks.values()) for clocks in self._clocks]
         self._labels = {name: _Values(wide) for name in NAMES}
-        self._bins = np.zeros((3, layout.bins), np.int64)  # the first three of SIDES
+        self._bins = np.zeros((len(SIDES), layout.bins), np.int64)
 
     def add(self, rows: Intervals[Group]) -> None:
         """Add rows whose keys are run, kind, then NAMES."""
@@ -201,9 +204,12 @@ class _Counting:
         bounds = self._bounds.setdefault(run, self._used(run, int(rows.end_ns[0] - rows.start_ns[0])))
         begin, end = (limit if edge is None else edge for edge, limit in zip(bounds, ANY_TIME, strict=True))
         during = (rows.start_ns >= begin) & (rows.start_ns < end)
-        banded = (rows.bins >= self._first) & (rows.bins < self._stop) & during[rows.row]
-        counts = [row_sums(rows.indptr, np.where(chosen, rows.counts, 0)) for chosen in (banded, ~banded)]
-        for side, chosen in enumerate((banded, ~banded, during[rows.row])):
+        timed = during[rows.row]
+        banded = (rows.bins >= self._first) & (rows.bins < self._stop) & timed
+        beside = {BEFORE: (rows.start_ns < begin)[rows.row], AFTER: (rows.start_ns >= end)[rows.row], SAME_TIME: timed}
+        held = beside.get(self._against, True) & ~banded
+        counts = [row_sums(rows.indptr, np.where(chosen, rows.counts, 0)) for chosen in (banded, held)]
+        for side, chosen in enumerate((banded, held, timed, ~timed)):
             np.add.at(self._bins[side], rows.bins[chosen], rows.counts[chosen])
         places = [clocks[run].places(rows.start_ns) for clocks in self._clocks]
         for place, name in enumerate(NAMES):
@@ -219,13 +225,14 @@ class _Counting:
         rows = sum(len(values.codes) for values in several.values())
         lines = [line for name, values in several.items() for line in self._lines(name, values, rows)]
         lines.sort(key=lambda line: (-(line.shares[0] - line.shares[1]), NAMES.index(line.label), line.value))
-        bins = np.concatenate([self._bins, [self._bins[0] + self._bins[1] - self._bins[2]]])
+        bins = self._bins
         inside, outside = (int(counts.sum()) for counts in bins[:2])
         edges = self._layout.edges
         is_open = self._stop == self._layout.bins and (self._layout.open_ended or self._box.high_ns is None)
         runs = self._labels["run"].sides()[0]
         return Explained(
             asked=self._box,
+            against=self._against,
             spans={run: self._bounds.get(run, self._used(run, self._step_ns)) for run in self._whole.runs},
             low_ns=int(edges[self._first]),
             high_ns=None if is_open else int(edges[self._stop]),

@@ -25,7 +25,18 @@ from ingest.query.aggregate import (
 )
 from ingest.query.coverage import ANY_KIND, caveats_asked, missing_from, of_asked_kinds, widths_asked
 from ingest.query.means import holds_means_alone, own_facts, whole_runs_of
-from ingest.query.origin import BREATHS, INTERVAL_LOG, LOGS, OFFSET_TICKS, OFFSETS, PERCENTILES, WEIGHED, WHOLE_RUNS, Capabilities
+from ingest.query.origin import (
+    BREATHS,
+    INTERVAL_LOG,
+    LOGS,
+    OFFSET_TICKS,
+    OFFSETS,
+    PERCENTILES,
+    SLOWEST,
+    WEIGHED,
+    WHOLE_RUNS,
+    Capabilities,
+)
 from ingest.query.plan import Merged, Sums, alike_in, answer_of, settled
 from ingest.query.question import (
     ALL,
@@ -120,6 +131,7 @@ class Files:
         offers = Capabilities().add(LOGS, self).add(WEIGHED, self.weighed).add(PERCENTILES, self.percentiles)
         offers.add(WHOLE_RUNS, self.whole_runs).later(INTERVAL_LOG, "ingest.query.interval_log.from_files", self)
         offers.later(OFFSETS, "ingest.query.offsets.from_files", self).later(OFFSET_TICKS, "ingest.query.offsets.of_files", self)
+        offers.later(SLOWEST, "ingest.query.slowest.of_files", self)
         return offers.later(BREATHS, "ingest.query.breaths.from_files", self)
 
     def runs(self) -> list[LogRun]:

@@ -206,13 +206,13 @@ def _matches(text: str, globs: Sequence[str]) -> bool:
 def of_source(source: Source, wanted: WantedOffsets, key: Key, start_ns: int) -> Iterator[Intervals[Group]]:
     """Yield the counts of the events of a source, chunk by chunk."""
     known: dict[Series, Group | None] = {}
-    for events, late in _events_in(source, wanted.question, start_ns):
+    for events, late in events_in(source, wanted.question, start_ns):
         known |= {series: key(series) for series in events.table if series not in known}
         groups = [known[series] for series in events.table]
         yield from _of_events(events, late, groups, source.context.series.run, wanted.periods)
 
 
-def _events_in(source: Source, question: Question, start_ns: int) -> Iterator[tuple[Events, Bool]]:
+def events_in(source: Source, question: Question, start_ns: int) -> Iterator[tuple[Events, Bool]]:
     """Yield the events of a source in the range of a question, and which came late; counted anew, as they are read anew."""
     begin, end = question.edges(source.context.series.run, start_ns)
     order, account = Order(), source.context.account
@@ -766,10 +766,14 @@ def offset_overviews(origin: Origin, names: Mapping[str, str], question: Questio
 
     Range and labels of the question select; an origin that keeps no offsets has none. UsageError for labels that there are not.
     """
-    isolate = {label: tuple(glob.split(ALTERNATIVE)) for label, glob in question.where.items() if label not in ("kind", "run")}
-    wanted = WantedOffsets(replace(question, by=("run", *LABELS), where={}, step="all"), isolate=isolate)
     ticks = origin.offers.get(OFFSET_TICKS)
-    return ticks(names, wanted, full=full) if ticks else []
+    return ticks(names, chosen_of(question), full=full) if ticks else []
+
+
+def chosen_of(question: Question) -> WantedOffsets:
+    """Return which events a question selects: by its range and labels, grouped by run and LABELS."""
+    isolate = {label: tuple(glob.split(ALTERNATIVE)) for label, glob in question.where.items() if label not in ("kind", "run")}
+    return WantedOffsets(replace(question, by=("run", *LABELS), where={}, step="all"), isolate=isolate)
 
 
 def name_of(wanted: WantedOffsets, labels: RunLabels, names: Mapping[str, str]) -> Name:
@@ -824,7 +828,7 @@ def _read(
     def work(some: Sequence[Source]) -> None:
         for source in some:
             run = source.context.series.run
-            for events, late in _events_in(source, question, starts[run]):
+            for events, late in events_in(source, question, starts[run]):
                 mine.add(names[run], _windows(events, late.astype(np.int64)), name)
 
     last: Callable[[], Any] = (lambda: mine) if isinstance(mine, Met) else mine.handed

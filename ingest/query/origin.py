@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ingest.query.offsets import OffsetMap, OffsetOverview, WantedOffsets
     from ingest.query.percentiles import Wanted
     from ingest.query.question import Answer, Question
+    from ingest.query.slowest import Slowest
     from ingest.query.story.ground import Story
     from ingest.query.table import Table
 
@@ -188,6 +189,7 @@ PERCENTILES: Capability[Callable[[Question, Wanted], tuple[Table, Answer]]] = Ca
 INTERVAL_LOG: Capability[Callable[[Question], IntervalLog]] = Capability("logs of intervals", WHOLE)
 OFFSETS: Capability[Callable[[WantedOffsets], OffsetMap]] = Capability("offsets", NO_MOMENTS)
 OFFSET_TICKS: Capability[OffsetTicks] = Capability("maps of offsets", NO_MOMENTS)
+SLOWEST: Capability[Callable[[Mapping[str, str], Question], Slowest]] = Capability("single operations", NO_MOMENTS)
 BREATHS: Capability[Callable[[Question], StoredBreaths]] = Capability(
     "breaths", "are not kept here: name the timelines themselves"
 )

@@ -298,22 +298,22 @@ def _mark(cells: Sequence[str], columns: Sequence[str]) -> tuple[Mark, list[str]
     """Return the mark of a line and what had to be assumed; UsageError says why it is none."""
     if len(cells) < max(2, len(columns)):
         raise UsageError("it has too few columns: give time,text or time,end,text")
-    ends = "end" in columns if columns else len(cells) > 2 and (not cells[1].strip() or _instant(cells[1]) is not None)
-    at = _instant(cells[0])
+    ends = "end" in columns if columns else len(cells) > 2 and (not cells[1].strip() or instant_of(cells[1]) is not None)
+    at = instant_of(cells[0])
     if at is None:
         raise UsageError(f"{cells[0][:40]!r} is not a time: give ISO 8601, epoch seconds or ms, or +90s (from the run's start)")
-    end = _instant(cells[1]) if ends and cells[1].strip() else None
+    end = instant_of(cells[1]) if ends and cells[1].strip() else None
     if ends and cells[1].strip() and end is None:
         raise UsageError(f"{cells[1][:40]!r} is not a time, and its column holds ends")
     text = ",".join(cells[2 if ends else 1 :])
     mark = checked(at, end, text)
-    repairs = ["time has no zone: taken as UTC"] if any(_unzoned(cell) for cell in cells[: 2 if ends else 1]) else []
+    repairs = ["time has no zone: taken as UTC"] if any(is_unzoned(cell) for cell in cells[: 2 if ends else 1]) else []
     if len(text.strip()) > LONGEST_TEXT or len(mark.text) == LONGEST_TEXT:
         repairs.append(f"text is cut after {LONGEST_TEXT} characters")
     return mark, repairs
 
 
-def _instant(text: str) -> Instant | None:
+def instant_of(text: str) -> Instant | None:
     """Return the time of a cell, None where it is none; `now` is no time of a file, nor is one that needs a day or a sign."""
     word = text.strip()
     if not word or word.startswith("now"):
@@ -327,6 +327,7 @@ def _instant(text: str) -> Instant | None:
         return None
 
 
-def _unzoned(text: str) -> bool:
+def is_unzoned(text: str) -> bool:
+    """Return whether a cell is a date and a time of day without a zone."""
     word = text.strip()
     return "-" in word and not word.startswith("+") and not (ZONED.search(word[10:]) if len(word) > 10 else None)

@@ -9,7 +9,7 @@ from typing import Any
 from ingest.core.errors import counted
 from ingest.core.units import Stamp, figure, format_duration, latency, number
 from ingest.query.batch_means import LEAST_BATCHES, MORE
-from ingest.query.box import PERCENTILES, ROWS, SIDES, BoxOffsets, Explained
+from ingest.query.box import AFTER, BEFORE, ELSEWHERE, PERCENTILES, ROWS, SAME_TIME, SIDES, BoxOffsets, Explained
 from ingest.view.text import shown_columns
 
 SAID = 3
@@ -18,14 +18,22 @@ LEAST_TIMES, LEAST_SCORE = 1.5, 0.1  # of what is named where there are no bound
 SECOND = 1e9
 WIDTH_MS = 1000 // ROWS
 NOTHING = "Nothing is over-represented in this box"
+WHERE = {  # what a box is held against: where those are, and of whom the other share is
+    ELSEWHERE: ("elsewhere", "of all others"),
+    BEFORE: ("before", "of all before it"),
+    AFTER: ("after it", "of all after it"),
+    SAME_TIME: ("in the rest of its time", "of the others of its time"),
+}
 
 
 def sentences(explained: Explained) -> list[str]:
     """Return the verdict of a box, at most three sentences: who is over-represented, who may be, or that nothing is."""
     if not explained.inside:
         return ["No sample lies in this box."]
+    where, _ = WHERE[explained.against]
     if not explained.outside:
-        return ["All samples lie in this box: there is no rest to compare it with."]
+        whole = "All samples lie in this box: there is no rest to compare it with."
+        return [whole if explained.against == ELSEWHERE else f"No sample lies {where}: there is nothing to compare it with."]
     if not len(explained.table):
         return ["Every label has one value here: there is nothing to tell apart."]
     columns = explained.table.columns
@@ -37,7 +45,7 @@ def sentences(explained: Explained) -> list[str]:
     if over:
         return [_line(explained, row) for row in over[:SAID]]
     if columns["score"][0] <= 0:
-        return [f"{NOTHING}: all values have the share that they have elsewhere."]
+        return [f"{NOTHING}: all values have the share that they have {where}."]
     return [f"{NOTHING}. Closest: {_line(explained, 0)}", *([_too_few(explained)] if unbounded else [])]
 
 
@@ -47,8 +55,9 @@ def _line(explained: Explained, row: int) -> str:
     low, high = float(columns["lo"][row]), float(columns["hi"][row])
     bounds = "" if math.isnan(low) else f" ({times(low)} to {times(high)})" if high < math.inf else f" (at least {times(low)})"
     here = f"{columns['inside'][row]:,} of the {counted(explained.inside, 'sample')} in the box"
-    shares = f"{percent(columns['share_inside'][row])}, of all others {percent(columns['share_outside'][row])}"
-    return f"{name} made {here} ({shares}): {times(float(columns['lift'][row]))} times its share elsewhere{bounds}."
+    where, others = WHERE[explained.against]
+    shares = f"{percent(columns['share_inside'][row])}, {others} {percent(columns['share_outside'][row])}"
+    return f"{name} made {here} ({shares}): {times(float(columns['lift'][row]))} times its share {where}{bounds}."
 
 
 def _too_few(explained: Explained) -> str:
@@ -131,6 +140,7 @@ def plain(explained: Explained, offsets: BoxOffsets | None = None) -> Mapping[st
     ]
     return {
         "box": box,
+        "against": explained.against,
         "kind": explained.answer.kind,
         **{name: getattr(explained, name) for name in ("inside", "outside", "windows", "window_ns")},
         "complete": not explained.answer.missing,

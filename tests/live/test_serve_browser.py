@@ -37,7 +37,7 @@ def looking(browser):
     @contextmanager
     def page_of(url, *, fails=False, script=""):
         with blank_page(browser, script=script) as page, heard(page) as (told, asked):
-            page.goto(url)
+            page.goto(f"{url}{'&' if '#' in url else '#'}open=rate,load")
             page.asked = asked
             yield page
             if page.locator("#failed").count():
@@ -219,8 +219,8 @@ def test_what_was_chosen_stays(looking, url):
         assert abs(float(zoom[0]) - 5) < 1 and abs(float(zoom[1]) - 15) < 1
         text = hovered(page, "percentiles", "steps")
         before = page.evaluate("scrollY")
-        page.mouse.wheel(0, 137)
-        until(page, f"scrollY === {before + 137}")  # it scrolls when it is drawn next
+        page.mouse.wheel(0, 23)
+        until(page, f"scrollY === {before + 23}")  # it scrolls when it is drawn next
         page.locator("#more").evaluate("fold => (fold.open = true)")
         page.locator("input[name=sla]").focus()
         page.keyboard.type("3")  # and not entered yet

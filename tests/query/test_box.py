@@ -64,7 +64,9 @@ def drawn(noise: random.Random) -> Box:
     )
 
 
-def counted(documents: list[dict[str, Any]], box: Box, zero: int) -> tuple[dict[tuple[str, str], list[int]], list[int]]:
+def counted(
+    documents: list[dict[str, Any]], box: Box, zero: int, against: str = "rest"
+) -> tuple[dict[tuple[str, str], list[int]], list[int]]:
     """Return samples inside and outside by label and value, and in all: document by document, bin by bin, from edges by fio's formula."""
     low = max(edge for edge in FIO_EDGES if edge <= box.low_ns)
     high = math.inf if box.high_ns is None else min((edge for edge in FIO_EDGES if edge >= box.high_ns), default=math.inf)
@@ -73,12 +75,17 @@ def counted(documents: list[dict[str, Any]], box: Box, zero: int) -> tuple[dict[
     total = [0, 0]
     for document in documents:
         start, stop = document["start"], document["start"] + document["step"]
-        during = (begin is None or stop > begin) and (end is None or start < end)
+        before, after = begin is not None and stop <= begin, end is not None and start >= end
+        during = not before and not after
+        outside = {"rest": True, "before": before, "after": after, "time": during}[against]
         for value, count in document["bins"].items():
-            side = 0 if during and low <= value < high else 1
-            total[side] += count
+            sides = [0] if during and low <= value < high else [1] if outside else []
             for label in LABELS:
-                found.setdefault((label, document[label]), [0, 0])[side] += count
+                found.setdefault((label, document[label]), [0, 0])
+            for side in sides:
+                total[side] += count
+                for label in LABELS:
+                    found[label, document[label]][side] += count
     names = Counter(label for label, _ in found)
     return {key: sums for key, sums in found.items() if names[key[0]] > 1}, total
 
@@ -132,6 +139,27 @@ def test_300_random_boxes_equal_brute_force_over_the_documents(example) -> None:
                     lift = Fraction(inside, total[0]) / Fraction(outside, total[1])
                     assert answer.table.columns["lift"][row] == pytest.approx(float(lift))
     assert filled > number / 3
+
+
+def test_random_boxes_against_before_after_and_their_time_equal_brute_force_over_the_documents(example, capsys) -> None:
+    files, ground = example
+    (record,) = files.runs()
+    documents, noise = ground.documents(), random.Random(12)
+    for turn in range(figure(12, 30, 100)):
+        box, against = drawn(noise), ("before", "after", "time")[turn % 3]
+        answer = explained(files, Question(), box, against)
+        found, (inside, outside) = counted(documents, box, record.start_ns, against)
+        assert (answer.inside, answer.outside) == (inside, outside)
+        assert held(answer) == {key: sums for key, sums in found.items() if len(answer.table)}
+        assert answer.against == plain(answer)["against"] == against
+    capsys.readouterr()
+    assert command(["explain", str(EXAMPLE), "--box", "+26s..+36s,1s..", "--against", "before"]) == 0
+    said = capsys.readouterr().out
+    assert "4 samples, in 1 window of 1s; held against" in said and "of all before it" in said
+    assert command(["explain", str(EXAMPLE), "--box", "..+36s,1s..", "--against", "before"]) == 0
+    assert "No sample lies before: there is nothing to compare it with." in capsys.readouterr().out
+    assert command(["explain", str(EXAMPLE), "--against", "before"]) == 2
+    assert "--against is for --box" in capsys.readouterr().err
 
 
 def files_notes(files: Files, box: Box) -> list[str]:

@@ -26,6 +26,15 @@ def settle(page) -> None:
     page.evaluate(SETTLED)
 
 
+def until(page, expression: str) -> None:
+    """Wait until an expression holds in the page; its policy lets no text be evaluated there again and again."""
+    for _ in range(1000):
+        if page.evaluate(expression):
+            return settle(page)
+        page.wait_for_timeout(20)
+    raise AssertionError(expression)
+
+
 def choose(page, name: str, value: str) -> None:
     """Use a control by what it sets."""
     control = page.locator(f"[name={name}]").first

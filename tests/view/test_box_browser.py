@@ -26,14 +26,14 @@ from tests.doubles.origin import SECOND, ZERO, Made, random_rows, series
 from tests.query.test_box import THREE_HOSTS, ticking
 from tests.query.test_box import ZERO as TICKING
 from tests.strategies import FIO_LAYOUTS, HDR_LAYOUTS
-from tests.view.page import HOSTILE, choose, place, settle
+from tests.view.page import HOSTILE, choose, place, settle, until
 
 MS = 1_000_000
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "cbt-archive"
-COUNTED = """async ([text, op]) => {
+COUNTED = """async ([text, op, against]) => {
   const { run, content } = { run: tailboard.content.runs[0], content: tailboard.content };
-  const data = await boxes.unpack(content.sections.box[run.name]), box = boxes.snapped(data, boxes.parsed(text), run.start);
+  const data = await boxes.unpack(content.sections.box[run.name]), box = { ...boxes.snapped(data, boxes.parsed(text), run.start), against };
   const what = boxes.explained(data, box, (key) => key.kind === tailboard.state.kind && (!op || key.op === op));
   const rows = what.rows.map(({ label, value, counts, low, high, verdict }) => ({ label, value, counts, low: Number.isNaN(low) ? null : low, high: Number.isNaN(high) ? null : high, verdict }));
   const spread = data.edges.slice(0, -1).map((edge, bin) => [edge, ...["inside", "outside", "during", "other"].map((side) => what.bins[side][bin])]).filter(([, a, b]) => a || b);
@@ -62,23 +62,28 @@ def drawn(noise: random.Random) -> str:
     return ",".join(text if keep else "" for text, keep in zip(texts, kept, strict=True))
 
 
-def asked(files: Files, used: dict, where: dict[str, str]):
+def asked(files: Files, used: dict, where: dict[str, str], against: str = ""):
     """Return what the query layer says of the box that the page used."""
     start = files.runs()[0].start_ns
     begin, end = (None if used[name] is None else Instant(round(used[name] * 1e6) * 1000 + start) for name in ("from", "to"))
-    return explained(files, Question(where=where), Box(begin, end, int(used["low"] or 0), used["high"] and int(used["high"])))
+    return explained(
+        files,
+        Question(where=where),
+        Box(begin, end, int(used["low"] or 0), used["high"] and int(used["high"])),
+        against or "rest",
+    )
 
 
 @pytest.mark.slow
 def test_random_boxes_on_the_page_equal_the_query_layer(browser, reported: Path) -> None:
     files, noise, filled = Files([EXAMPLE], jobs=1), random.Random(21), 0
     with shown(browser, reported) as page:
-        for _ in range(figure(4, 10, 40)):
-            text, op = drawn(noise), noise.choice(("", "read"))
+        for _ in range(figure(6, 10, 40)):
+            text, op, against = drawn(noise), noise.choice(("", "read")), noise.choice(("", "before", "after", "time"))
             if text == ",,,":
                 continue
-            found = page.evaluate(COUNTED, [text, op])
-            answer = asked(files, found["used"], {"op": op} if op else {})
+            found = page.evaluate(COUNTED, [text, op, against])
+            answer = asked(files, found["used"], {"op": op} if op else {}, against)
             columns = answer.table.columns
             assert (found["inside"], found["outside"], found["filled"]) == (answer.inside, answer.outside, answer.windows)
             counts = zip(columns["inside"].tolist(), columns["outside"].tolist(), strict=True)
@@ -108,7 +113,7 @@ def test_the_box_holds_what_was_asked_and_no_window_or_bin_more(browser, reporte
             text = drawn(noise)
             if text == ",,,":
                 continue
-            used = page.evaluate(COUNTED, [text, ""])["used"]
+            used = page.evaluate(COUNTED, [text, "", ""])["used"]
             begin, end, low, high = (float(part) if part else None for part in text.split(","))
             if begin is not None and 0 < begin < 70:
                 assert begin - 1.001 < used["from"] <= begin + 0.001
@@ -189,13 +194,25 @@ def test_a_box_is_answered_where_it_was_drawn_and_who_made_it_leads(browser, tmp
         page.mouse.move(left, top + corners[0])
         page.mouse.down()
         page.mouse.move((left + right) / 2, top + corners[1], steps=3)
+        until(page, "document.querySelector('#boxed .verdict') !== null")  # while the hand still moves
+        half = page.inner_text("#boxed .verdict")
+        assert half.startswith("host node3 made ") and page.evaluate("location.hash") == ""
         page.mouse.move(right, top + corners[1])
         page.mouse.up()
         settle(page)
-        words = page.locator("#boxed .verdict").all_inner_texts()
+        words = page.locator("#box .verdict").all_inner_texts()
         assert words[0].startswith("host node3 made ") and words[2].startswith("operation write made ")
-        assert words == page.locator("#box .verdict").all_inner_texts()
+        assert page.inner_text("#boxed .verdict") == words[0] != half
         assert page.evaluate(IN_VIEW)
+        card = page.locator("#boxed").bounding_box()
+        assert card["x"] + card["width"] < left or card["x"] > right  # beside the box, over the map
+        assert top < card["y"] + 20 < top + page.evaluate("tailboard.views.heatmap.height()")
+        page.locator("#boxed select").focus()
+        page.locator("#boxed select").select_option("before")
+        settle(page)
+        assert "of all before it" in page.inner_text("#boxed .verdict") and "against=before" in page.evaluate("location.hash")
+        assert "held against" in page.inner_text("#box") and page.inner_text("#box code").endswith("--against before")
+        assert page.evaluate("document.activeElement.name") == "against"  # a keyboard goes on from there
         page.locator("#boxed button").click()
         assert page.evaluate("document.getElementById('box-panel').getBoundingClientRect().top") < 300
         page.evaluate("scrollTo(0, 0)")

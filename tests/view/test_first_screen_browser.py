@@ -82,11 +82,52 @@ def test_d9_the_story_and_the_drawn_map_and_the_hosts_are_on_the_first_screen(op
         links = page.locator("#story-sentences a")
         assert [link.inner_text() for link in links.all()] == [STALL["text"].removesuffix(STALL["tail"]), SLOW["text"]]
         assert [bar.inner_text() for bar in page.locator("#story-sentences .share").all()] == ["61 %", "61 %"]
-        bottoms = [box(page, name)["y"] + box(page, name)["height"] for name in ("#story", "#heatmap canvas", "#hosts canvas")]
+        shown_first = ("#story", "#percentiles canvas", "#heatmap canvas", "#hosts canvas")
+        bottoms = [box(page, name)["y"] + box(page, name)["height"] for name in shown_first]
         assert bottoms == sorted(bottoms) and bottoms[-1] <= 800
         assert inked(page, "heatmap") > 0.2 and inked(page, "hosts") > 0.2
         assert [len(items_of(page, name, "heat")) > 0 for name in ("heatmap", "hosts")] == [True, True]
         assert box(page, "#worst-rows")["y"] > bottoms[-1]
+
+
+def test_what_the_first_screen_has_no_room_for_is_a_line_each_until_it_is_opened(opened, example):
+    with opened(example, folded=True, size=SCREEN) as page:
+        assert set(page.evaluate("Object.keys(tailboard.views)")) == {"percentiles", "heatmap", "hosts"}
+        assert not page.locator("#threads").is_visible()  # each host has one
+        said = page.locator("#rate-says").inner_text()
+        assert "I/Os in view; lowest" in said
+        assert all(box(page, f".panel:has(#{name})")["height"] < 40 for name in ("rate", "surface", "distribution"))
+        assert "Most above p99 of the range: 21:00:3" in page.locator("#worst-says").inner_text()
+        assert page.locator("#worst-says").inner_text().endswith("UTC, by ceph-b 99 %, ceph-c 1 %.")
+        button = page.get_by_role("button", name="I/O rate", exact=True)
+        assert button.get_attribute("aria-expanded") == "false"
+        button.focus()
+        page.keyboard.press("Enter")
+        settle(page)
+        assert button.get_attribute("aria-expanded") == "true" and len(rows_of(page, "rate")) > 60
+        assert page.locator("#rate-says").inner_text() == said
+        page.locator("#h-worst").click()
+        settle(page)
+        assert page.locator("#worst-rows tr").count() == 8
+        address = page.evaluate("location.hash")
+        page.locator("#h-rate").click()
+        settle(page)
+        assert "rate" not in page.evaluate("Object.keys(tailboard.views)")
+    with opened(example, folded=True, fragment=address) as page:
+        assert "rate" in page.evaluate("Object.keys(tailboard.views)") and page.locator("#worst-rows tr").count() == 8
+
+
+def test_what_is_as_usual_lies_flat(opened):
+    rows = [(series("read"), at, {900 + at % 7: 200}) for at in range(30)]
+    with opened(Made(rows).overviews(), folded=True, size=SCREEN) as page:
+        (low, high), tall = page.evaluate("[tailboard.views.percentiles.signal('yd'), tailboard.views.percentiles.height()]")
+        assert high / low >= 10 - 1e-9
+        marks = [item["y"] for item in items_of(page, "percentiles", "steps")]
+        assert len(marks) == 30 and max(marks) - min(marks) < tall / 10
+        labels = page.evaluate(
+            "tailboard.views.percentiles.data('ladder').map(({ v }) => tailboard.views.percentiles.scale('y')(v))"
+        )
+        assert min(b - a for a, b in pairwise(sorted(labels))) > 12  # as high as their text
 
 
 @pytest.mark.slow
@@ -106,15 +147,10 @@ def test_a_percentile_of_two_decimals_is_seen_whole(opened, told):
 
 
 @pytest.mark.slow
-def test_d9_without_a_story_the_page_is_whole_and_marks_the_worst_window(opened, example):
+def test_d9_without_a_story_the_page_is_whole(opened, example):
     with opened(example, by=("host",), size=SCREEN) as page:
-        assert page.locator("#story").count() == 0
+        assert page.locator("#story").count() == 0 and page.locator(".over .event").count() == 0
         assert box(page, "#hosts canvas")["y"] + box(page, "#hosts canvas")["height"] <= 800
-        mark = page.locator(".over .event.rank1").first
-        assert mark.inner_text() == "4.01 s"
-        x, _ = place(page, "heatmap", ZERO / 1e6 + 34_000)
-        left, width = mark.bounding_box()["x"], mark.bounding_box()["width"]
-        assert left - 1 <= x <= left + width + 1
 
 
 @pytest.mark.slow
@@ -403,7 +439,7 @@ def test_the_first_screen_says_which_kind_is_shown_and_which_hosts_have_another(
 @pytest.mark.slow
 def test_d13_wide_screens_have_two_columns_and_narrow_ones_a_legend(opened, example):
     with opened(example, by=("host",), size={"width": 1920, "height": 1080}) as page:
-        panels = [box(page, f".panel:has(#{name})") for name in ("percentiles", "threads", "rate", "surface", "distribution")]
+        panels = [box(page, f".panel:has(#{name})") for name in ("rate", "surface", "distribution")]
         assert len({panel["x"] for panel in panels}) == 2 and all(panel["width"] < 960 for panel in panels)
         assert box(page, ".panel:has(#heatmap)")["width"] > 1800
     with opened(example, by=("host",), size={"width": 400, "height": 800}) as page:
@@ -414,13 +450,13 @@ def test_d13_wide_screens_have_two_columns_and_narrow_ones_a_legend(opened, exam
 
 
 @pytest.mark.slow
-def test_d13_a_panel_with_nothing_to_say_is_a_line(opened):
-    rows = [(series("read", "h1", "1"), at, {900 + at: 150, 1200: 1}) for at in range(8)]
-    with opened(Made(rows).overviews()) as page:
-        for name in ("hosts", "threads"):
-            panel = page.locator(f".panel:has(#{name})")
-            assert panel.bounding_box()["height"] < 60
-            assert "One " in panel.inner_text()
+def test_d13_a_panel_that_says_what_others_do_is_not_there(opened):
+    alone = [(series("read", "h1", "1"), at, {900 + at: 150, 1200: 1}) for at in range(8)]
+    several = [(series("read", "h1", job), at, {900 + at: 150, 1200: 1}) for at in range(8) for job in "12"]
+    for rows, shown_too in ((alone, False), (several, True)):
+        with opened(Made(rows).overviews()) as page:
+            assert not page.locator("#hosts").is_visible()
+            assert page.locator("#threads").is_visible() == shown_too
 
 
 @pytest.mark.slow
@@ -520,3 +556,28 @@ def test_u4_sentences_have_the_clock_of_the_axes_and_why_says_what_speaks_for_an
             assert page.locator(place).first.inner_text().startswith("ceph-b stalled from 30.0 s to 34.0 s: what waited")
     file = parts_of([replace(run, story=against) for run in told]).swapped["story-reasons"]  # for those without a script
     assert "<dd>consistent with: A device that stopped.</dd><dd>against: its peers stalled, too</dd><dd>see: <code>" in file
+
+
+# Where the frames of a picture lie and how large they are, in shares of its canvas; all in one go, so that nothing is drawn anew.
+FRAMED = """(width) => { document.querySelector("main").style.width = width;
+  const of = (name) => { const canvas = document.querySelector(`#${name} canvas`).getBoundingClientRect();
+    return [...document.querySelectorAll(`.plot:has(#${name}) .event`)].map((event) => { const { left, top, right, bottom } = event.getBoundingClientRect();
+      return [left - canvas.left, right - canvas.left, top - canvas.top, bottom - canvas.top].map((px, at) => px / (at < 2 ? canvas.width : canvas.height)); }); };
+  const legend = document.querySelector(".plot:has(#percentiles) .legend").getBoundingClientRect();
+  const found = [...of("heatmap"), ...of("hosts"), document.querySelector("#heatmap canvas").getBoundingClientRect().width, legend.right - document.querySelector("main").getBoundingClientRect().right];
+  document.querySelector("main").style.width = "";
+  return found; }"""
+
+
+def test_on_paper_that_is_narrower_frames_stay_where_they_are_in_the_pictures(opened, told):
+    with opened(told, by=("host",), size=SCREEN) as page:
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        settle(page)
+        *wide, drawn_for, _ = page.evaluate(FRAMED, "")
+        *narrow, printed, legend = page.evaluate(FRAMED, "700px")
+        assert len(wide) == 3 and printed < 0.6 * drawn_for and legend <= 0
+        for one, other in zip(wide, narrow, strict=True):
+            assert other == pytest.approx(one, abs=0.008)  # borders stay as wide as they are
+        assert "Drawing" not in page.locator("main").inner_text()
+        page.evaluate("dispatchEvent(new Event('afterprint'))")

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 
+from ingest.cli import run as command
 from ingest.core.labels import failed_kind
 from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
@@ -15,9 +16,10 @@ from ingest.query.heatmap import heatmap
 from ingest.query.overview import overviews
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
+from tests.browsing import shown
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 from tests.oracles.heat import running, spread
-from tests.view.page import cells_of, choose, drawn_cells, highlight, hovered, items_of, place, rows_of, settle
+from tests.view.page import cells_of, choose, drawn_cells, highlight, hovered, items_of, place, rows_of, settle, until
 
 VIEWS = {
     "log": {},
@@ -383,3 +385,35 @@ def test_of_a_host_without_bins_no_share_is_told(opened):
         ):
             choose(page, "host", host)
             assert told in page.locator("#heatmap-says").inner_text()
+
+
+@pytest.mark.slow
+def test_what_is_under_the_pointer_is_lit_in_the_map_as_long_as_it_is(browser, archive, tmp_path) -> None:
+    path = tmp_path / "report.html"
+    assert command(["report", str(archive), "-o", str(path)]) == 0
+    lit = "tailboard.heat.map.lit.map(({ counts, dropped }) => [...counts, ...dropped].reduce((sum, n) => sum + n, 0))"
+    with shown(browser, path, "#box=26,36,1000,", size={"width": 1280, "height": 900}) as page:
+        held = {}
+        for host in ("ceph-a", "ceph-b", "ceph-c"):
+            page.mouse.move(*place(page, "hosts", ZERO / 1e6 + 9_000, row_of(page, host)))
+            until(page, "tailboard.heat.map.lit.length === 1")
+            (held[host],) = page.evaluate(lit)
+            assert f"host {host}: " in page.locator("#heatmap-says").inner_text()
+            page.mouse.move(2, 2)
+            until(page, "tailboard.heat.map.lit.length === 0")
+        levels = page.evaluate("tailboard.content.runs[0].levels.hosts.keys.map(({ host }) => host)")
+        assert set(levels) == set(held) and len(set(held.values())) == 3
+        assert sum(held.values()) == page.evaluate("tailboard.heat.map.counts.reduce((sum, n) => sum + n, 0)")
+        for selector in ("#box tr[data-lit='host=ceph-b'] td", ".plot:has(#percentiles) .legend button[data-series='ceph-b']"):
+            page.locator(selector).first.hover()
+            until(page, "tailboard.heat.map.lit.length === 1")
+            assert page.evaluate(lit) == [held["ceph-b"]]
+            page.mouse.move(2, 2)
+            until(page, "tailboard.heat.map.lit.length === 0")
+        assert page.locator("#lit").is_hidden() and "highlight" not in page.evaluate("location.hash")
+
+
+def row_of(page, host: str) -> float:
+    """Return at which share of the height of the hosts a host's row is."""
+    rows = [row["row"] for row in rows_of(page, "hosts", "rows")]
+    return (rows.index(host) + 0.5) / len(rows)

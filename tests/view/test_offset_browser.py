@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import lzma
 import random
@@ -21,7 +22,7 @@ from ingest.query.question import Question
 from oracles import offsets as oracle
 from oracles import per_io
 from oracles.shades import by_rank
-from tests.browsing import shown
+from tests.browsing import UNFOLDED, shown
 from tests.view.page import HOSTILE, choose, drag, rows_of, settle
 
 MS, SECOND = oracle.MS, oracle.SECOND
@@ -234,6 +235,18 @@ def tick(page, act: str, *names: str) -> None:
 
 
 @pytest.mark.slow
+def test_the_map_gives_its_cells_as_csv(browser, written: Path) -> None:
+    with opened(browser, written) as page:
+        with page.expect_download() as given:
+            page.locator(".panel:has(#offsets) .tools summary").click()
+            page.locator(".panel:has(#offsets) .tools").get_by_role("button", name="csv").click()
+        rows = list(csv.DictReader(Path(given.value.path()).read_text(encoding="utf-8").splitlines()))
+        expected = Counter(counted(made()).values())
+        assert Counter(float(row["count"]) for row in rows) == expected and len(rows) == len(pixels(page)["cells"])
+        assert all(int(row["end_ns"]) - int(row["start_ns"]) == SECOND for row in rows)
+
+
+@pytest.mark.slow
 def test_isolate_exclude_highlight(browser, written: Path) -> None:
     by_process = Counter()
     for row in made():
@@ -269,6 +282,8 @@ def test_isolate_exclude_highlight(browser, written: Path) -> None:
         tick(page, "only", "a")
         assert filled(page) == set(counted([row for row in rest if row[2] == "a"])) and "Only host a." in says(page)
         page.reload()
+        settle(page)
+        page.evaluate(UNFOLDED)
         settle(page)
         assert filled(page) == set(counted([row for row in rest if row[2] == "a"]))  # the address holds it
         tick(page, "all")

@@ -221,7 +221,7 @@ def test_a_dragged_range_zooms_all_panels_and_stands_in_the_address(opened, exam
 
 @pytest.mark.slow
 def test_zoom_makes_bins_anew_from_finer_windows(opened):
-    origin = Made(random_rows(21, windows=700, hosts=2, threads=1, ops=("read",)))
+    origin = Made(random_rows(21, windows=700, hosts=2, threads=2, ops=("read",)))
     with opened(origin.overviews()) as page:
         whole = {row["t2"] - row["t"] for row in cells_of(page)}
         choose(page, "from", "100")
@@ -844,7 +844,9 @@ def test_labels_asked_with_by_tell_lines_apart(opened, example, files):
 
 @pytest.mark.slow
 def test_d8_the_legend_of_a_map_of_one_host_ends_above_its_axis(opened) -> None:
-    origin = Made([(series("read", host, "1"), at, {900 + at: 150, 1200: 1}) for at in range(8) for host in ("h1", "h2")])
+    origin = Made(
+        [(series("read", host, job), at, {900 + at: 150, 1200: 1}) for at in range(8) for host in ("h1", "h2") for job in "12"]
+    )
     ends = """name => {
         const view = tailboard.views[name], all = view.scenegraph().root.items[0].items;
         const legend = all.find(({ role }) => role === "legend");

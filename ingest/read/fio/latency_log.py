@@ -354,11 +354,11 @@ class _Rows:
         time, value, direction = (columns[name] for name in ("time", "value", "direction"))
         if self.base_ms:
             time = np.where(time < 0, time, np.maximum(time - self.base_ms, 0))
-        issued = columns.get("issued")
+        issued, offset, size = (columns.get(name) for name in ("issued", "offset", "size"))
         if (faults := self._faults(time, value, direction, columns["size"], lines)) is not None:
             good = np.flatnonzero(~faults)
             time, value, direction, lines = time[good], value[good], direction[good], lines[good]
-            issued = None if issued is None else issued[good]
+            issued, offset, size = (None if column is None else column[good] for column in (issued, offset, size))
         latency = value * self.shape.unit_ns if self.shape.unit_ns > 1 else value
         end = self._ends(time, latency, issued)
         if not self.unix and len(end) and int(latency.max()) > int(end.min()):
@@ -370,7 +370,8 @@ class _Rows:
         self.context.account.accept(len(end))
         base = (0 if self.unix else self.zero_ns) + self.context.offset_ns
         series = self.context.series
-        return Events(tuple(series.replaced(op=op) for op in OPS), direction, end + base if base else end, latency)
+        table = tuple(series.replaced(op=op) for op in OPS)
+        return Events(table, direction, end + base if base else end, latency, offset=offset, size=size)
 
     def _faults(self, time: Int, value: Int, direction: Int, size: Int, lines: Int) -> Bool | None:
         """Return which rows are left out, counted by reason; None if all are taken."""

@@ -29,6 +29,7 @@ from ingest.query.overview import CLUSTER_WINDOWS, Overview, overviews, selected
 from ingest.query.plan import settled
 from ingest.query.precision import precision_from
 from ingest.query.question import UNLIKE_BINS, Answer, Question, samples_by_kind
+from ingest.query.slowest import slowest_operations
 from ingest.query.story.story import story_of_overview
 from ingest.query.sweeps import Sweep, swept
 from ingest.query.windows import regrouped
@@ -40,8 +41,10 @@ from ingest.view.page.panels import breaths as breath_section
 from ingest.view.page.panels import episodes as episode_section
 from ingest.view.page.panels import estimates as estimate_section
 from ingest.view.page.panels import marks as mark_section
+from ingest.view.page.panels import metrics as metric_section
 from ingest.view.page.panels import offsets as offset_section
 from ingest.view.page.panels import others as other_section
+from ingest.view.page.panels import slowest as slowest_section
 from ingest.view.page.tables import few, summary, worst
 from ingest.view.page.template import (
     Parts,
@@ -70,6 +73,11 @@ if TYPE_CHECKING:
 
 
 RUNS_NAMED = 4
+EMPTY: Mapping[str, Any] = {}
+OPEN = (
+    "omission",
+    *(f"metric{place}" for place in range(metric_section.MOST)),
+)  # the panels below the first screen that are open
 TROUBLE = re.compile(r"[\d,]+ rows? (repaired|rejected): ")
 MOST_LINES = 8
 PERCENTILE = "99"
@@ -84,8 +92,25 @@ LINES = ("percentiles", "rate", "distribution")  # whose legend is the page's ow
 RUN_SPECS = ("runs", "maps", "load")
 GROUPINGS = ("op", "host", "thread")
 CONTROLS = (
-    *("run", "kind", "op", "host", "by", "p", "also", "tail", "colour", "from", "to", "clock", "axis", "shading", "palette"),
-    *("drop", "least", "most", "highlight", "box", "off", "sla"),
+    *(
+        "run",
+        "beside",
+        "kind",
+        "op",
+        "host",
+        "by",
+        "p",
+        "also",
+        "tail",
+        "colour",
+        "from",
+        "to",
+        "clock",
+        "axis",
+        "shading",
+        "palette",
+    ),
+    *("drop", "least", "most", "highlight", "box", "off", "sla", "open"),
 )
 ACROSS = {"total_iodepth": "queue depth of all jobs", "numjobs": "jobs"}
 # The page's own script, joined in this order; what sections add stands between.
@@ -108,14 +133,18 @@ def parts_of(
     sections: Sequence[Section] = (),
     sweep: Sweep | None = None,
     capacities: Sequence[Mapping[str, Any]] = (),
+    ghost: Overview | None = None,
 ) -> Parts:
     """Return the parts of the page of some runs: their own facts, followed by `facts`, the panels, and all data that these need.
 
     `marks` (run, at_ns, text, end_ns where there is one) are drawn as notes on the time axis, `by` is the label of lines at first
     (host where there are a few), `sla_ns` is drawn as a line, `sections` are shown beside those that the runs have by
-    themselves. The load curve is over the depths of a `sweep`, `capacities` are marked in it (see `panels/capacity.py`). The page
-    notes what was coarsened for its size.
+    themselves. The load curve is over the depths of a `sweep`, `capacities` are marked in it (see `panels/capacity.py`). A
+    `ghost` is one more run, whose percentile is a line beside those of others. The page notes what was coarsened for its size.
     """
+    state = first_state(runs, by, sla_ns)
+    if ghost is not None:
+        runs, state = [*runs, ghost], {**state, "beside": vega.printable(ghost.run)}
     schedules = [omission.content_of(kinds_of(run.cluster), run.cluster.warnings) for run in runs]
     told = story.sections([run.story for run in (opening(runs), *runs)])
     schedules_shown = [omission.section(schedules)] if any(schedule["kinds"] for schedule in schedules) else []
@@ -126,7 +155,7 @@ def parts_of(
         "marks": [vega.note_of(mark) for mark in marks],
         "sweep": _sweep(sweep),
         "capacities": list(capacities),
-        "state": {**first_state(runs, by, sla_ns), **{name: value for section in shown for name, value in section.state.items()}},
+        "state": {**state, **{name: value for section in shown for name, value in section.state.items()}},
     }
     data, coarsened = packed(content, runs)
     labels = by or ("op",)
@@ -171,6 +200,7 @@ def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dic
         "shading": "rank",
         "palette": "single",
         "drop": "auto",
+        "open": ",".join(OPEN),
         "sla": f"{sla_ns / vega.MS:g}" if sla_ns else "",
     }
 
@@ -199,7 +229,9 @@ def _specs(sections: Sequence[Section], *, several: bool) -> dict[str, dict[str,
     for section in sections:
         specs |= section.specs
     lines = derived("lines")
-    return {name: changed(unversioned(spec), lines) if name in LINES else unversioned(spec) for name, spec in specs.items()}
+    specs |= {name: changed(specs[name], lines) for name in LINES}
+    specs["percentiles"] = changed(specs["percentiles"], derived("percentiles-page"))  # what is as usual lies flat
+    return {name: unversioned(spec) for name, spec in specs.items()}
 
 
 def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
@@ -385,14 +417,17 @@ def parts_from(
     marks: Sequence[Mapping[str, Any]] = (),
     estimates: bool = False,
     given: Sequence[Mark] = (),
+    metrics: Mapping[str, metric_section.Values] = EMPTY,
+    beside: Origin | None = None,
     named: str = "",
 ) -> Parts:
     """Return the parts of the report of a selection among the runs `names`; `more` are shown beside the sections of the data.
 
     `marks` are drawn beside those of the source, and of those `given` what overlaps a run; `episodes` too, by default those
-    that a store has kept. With `offsets` those of runs that have any are shown; where none has latencies, they alone. With
-    `estimates` a panel shows what averaging would have said, with an `objective` the load curve the capacity by it. `named`
-    is the source in the commands of the story. InputError where nothing is selected.
+    that a store has kept; so are the values of `metrics`, by their names. With `offsets` those of runs that have any are shown;
+    where none has latencies, they alone. With `estimates` a panel shows what averaging would have said, with an `objective` the
+    load curve the capacity by it. `named` is the source in the commands of the story. The one run of the source `beside` is
+    drawn as a line beside the others. InputError where nothing is selected, UsageError where `beside` has several runs.
     """
     question = settled(source, question)
     everything = selected_runs(names, question)
@@ -425,7 +460,20 @@ def parts_from(
     spans = [mark_section.Shown(name, starts.get(name, of.start_of), end, of.relative) for name, end, of in clusters]
     noted = mark_section.chosen(spans, source.marks(chosen), given)
     of_marks = mark_section.sections(noted, starts, relative=chosen.relative)
-    sections = [*of_episodes, *of_marks, *offset_section.sections(held, shown), *of_breaths, *averaged, *more]
+    ghost = None if beside is None else _ghost(beside, question, shown, full=full)
+    each = [*runs, *([ghost] if ghost else [])]
+    shown_spans = [mark_section.Shown(run.run, run.cluster.start_of, run.span[1], run.cluster.relative) for run in each]
+    slow = slowest_operations(source, shown_names(names, question), question) if offsets else {}
+    sections = [
+        *metric_section.sections(shown_spans, metrics),
+        *slowest_section.sections(shown_spans, slow),
+        *of_episodes,
+        *of_marks,
+        *offset_section.sections(held, shown),
+        *of_breaths,
+        *averaged,
+        *more,
+    ]
     sections += other_section.sections(source, question, left_out, len(everything))
     said = [replace(runs[0], notes=(*runs[0].notes, *noted.notes)), *runs[1:]]
     known = {record.run: record.labels for record in source.runs()}
@@ -436,7 +484,17 @@ def parts_from(
         from ingest.view.page.panels.capacity import capacities_of
 
         capacities = capacities_of(runs, sweep, objective)
-    return parts_of(said, source.facts(chosen), shown_marks, question.by, sla_ns, sections, sweep, capacities)
+    return parts_of(said, source.facts(chosen), shown_marks, question.by, sla_ns, sections, sweep, capacities, ghost)
+
+
+def _ghost(source: Origin, question: Question, taken: Sequence[str], *, full: bool) -> Overview:
+    """Return the one run of a source, by a name that none of the others has taken."""
+    names = run_names(source)
+    if len(names) > 1:
+        raise UsageError(f"--beside takes one run, and there are {len(names)}: {first_of(names, RUNS_NAMED)}")
+    (run,) = overviews(source, names, replace(question, runs=(), begin=None, end=None), full=full)
+    run = replace(run, story=story_of_overview(source, run, question).as_dict())
+    return replace(run, run=f"{run.run} (beside)") if run.run in taken else run
 
 
 def report_of(
@@ -447,6 +505,8 @@ def report_of(
     full: bool = False,
     episodes: Sequence[Episode] | None = None,
     marks: Sequence[Mark] = (),
+    metrics: Mapping[str, metric_section.Values] = EMPTY,
+    beside: Origin | None = None,
     named: str = "",
 ) -> str:
     """Return the page of all that a question selects, of means alone where there is nothing else.
@@ -475,6 +535,8 @@ def report_of(
             offsets=True,
             episodes=episodes,
             given=marks,
+            metrics=metrics,
+            beside=beside,
             named=named,
         )
         return page_of(parts)

@@ -10,10 +10,10 @@ from rich.table import Table as RichTable
 from ingest.core.errors import counted
 from ingest.core.intervals import Int
 from ingest.core.units import Stamp, format_duration, latency, utc
-from ingest.query.box import PERCENTILES, BoxOffsets, Explained
+from ingest.query.box import ELSEWHERE, PERCENTILES, BoxOffsets, Explained
 from ingest.query.story.ground import Finding, Story
 from ingest.query.story.words import shown
-from ingest.view.boxes import latencies, offsets_sentence, percent, sentences, times, times_of
+from ingest.view.boxes import WHERE, latencies, offsets_sentence, percent, sentences, times, times_of
 from ingest.view.terminal.tables import empty_table, escape, people, say, say_notes
 
 # What happened in a run, for people: findings in sentences, the largest first, and what they do not explain.
@@ -85,6 +85,8 @@ def heading(explained: Explained, stamp: Stamp) -> list[str]:
     what = f"box of {', '.join(explained.answer.runs[:3])}: {explained.answer.latency}"
     where = f"in {counted(explained.windows, 'window')} of {format_duration(explained.window_ns)}"
     held = f"{explained.inside:,} of {counted(every, 'sample')} ({share}), {where}"
+    if explained.against != ELSEWHERE:
+        held = f"{counted(explained.inside, 'sample')}, {where}; held against {explained.outside:,} {WHERE[explained.against][0]}"
     return [f"{what} {latencies(explained)}, {times_of(explained, stamp)}", f"{held}; {SNAPPED}"]
 
 

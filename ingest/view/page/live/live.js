@@ -112,11 +112,8 @@
     if (find("offered").dataset.is !== names) {
       const focused = document.activeElement?.closest("#offered") && document.activeElement.value;
       find("offered").replaceChildren(...section.runs.map(({ name, state, start, shown }) => {
-        const label = document.createElement("label"), box = document.createElement("input"), note = document.createElement("small");
-        Object.assign(box, { type: "checkbox", value: name, checked: shown });
-        note.textContent = [start && new Date(start).toISOString().slice(0, 16).replace("T", " "), states[state] ?? state].filter(Boolean).join(", ");
-        label.append(box, ` ${name} `, note);
-        return label;
+        const note = [start && new Date(start).toISOString().slice(0, 16).replace("T", " "), states[state] ?? state].filter(Boolean).join(", "), { make } = charting;
+        return make("label", {}, make("input", { type: "checkbox", value: name, checked: shown }), ` ${name} `, make("small", {}, note));
       }));
       find("offered").dataset.is = names;
       if (focused) [...find("offered").querySelectorAll("input")].find(({ value }) => value === focused)?.focus();

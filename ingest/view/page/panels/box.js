@@ -48,32 +48,37 @@ const boxes = (() => {
   }
 
   // ---- Counting.
+  // On which side of a box a sample is: 0 inside, 1 of those that it is held against, 2 neither.
+  function sideOf({ first, stop, lowest, highest, against }, window, bin) {
+    const during = window >= first && window < stop;
+    if (during && bin >= lowest && bin < highest) return 0;
+    return (against === "before" ? window < first : against === "after" ? window >= stop : against === "time" ? during : true) ? 1 : 2;
+  }
   // Of each value of a label its samples by window, inside and outside; of a key that passes.
-  function sidesOf(label, { windows }, { first, stop, lowest, highest }, passes) {
+  function sidesOf(label, { windows }, box, passes) {
     const values = [...new Set(label.keys.filter(passes).map(({ value }) => value))].sort();
-    const [inside, outside] = [0, 1].map(() => values.map(() => new Float64Array(windows)));
+    const [inside, outside, neither] = [0, 1, 2].map(() => values.map(() => new Float64Array(windows)));
     label.keys.forEach((key, number) => {
       if (!passes(key)) return;
       const at = values.indexOf(key.value);
       for (let row = label.first[number]; row < label.first[number + 1]; row++) {
-        const window = label.windows[row], during = window >= first && window < stop;
+        const window = label.windows[row];
         for (let entry = label.ptr[row]; entry < label.ptr[row + 1]; entry++) {
-          const bin = label.bins[entry], side = during && bin >= lowest && bin < highest ? inside : outside;
-          side[at][window] += label.counts[entry];
+          [inside, outside, neither][sideOf(box, window, label.bins[entry])][at][window] += label.counts[entry];
         }
       }
     });
     return { values, inside, outside };
   }
   // The samples of each bin: inside, outside, in the time of the box whatever their latency, and at all other times.
-  function binsOf(label, { edges }, { first, stop, lowest, highest }, passes) {
-    const [inside, outside, during, other] = [0, 1, 2, 3].map(() => new Float64Array(edges.length - 1));
+  function binsOf(label, { edges }, box, passes) {
+    const [inside, outside, during, other, neither] = [0, 1, 2, 3, 4].map(() => new Float64Array(edges.length - 1));
     label.keys.forEach((key, number) => {
       for (let row = label.first[number]; passes(key) && row < label.first[number + 1]; row++) {
-        const within = label.windows[row] >= first && label.windows[row] < stop;
+        const window = label.windows[row], within = window >= box.first && window < box.stop;
         for (let entry = label.ptr[row]; entry < label.ptr[row + 1]; entry++) {
           const bin = label.bins[entry], count = label.counts[entry];
-          (within && bin >= lowest && bin < highest ? inside : outside)[bin] += count;
+          [inside, outside, neither][sideOf(box, window, bin)][bin] += count;
           (within ? during : other)[bin] += count;
         }
       }

@@ -33,7 +33,7 @@ def sections(runs: Sequence[Overview]) -> list[Section]:
     """Return the section of the runs on a page, none where no run has cells."""
     content = {printable(run.run): _run(run.boxes, MOST_CHARACTERS // len(runs)) for run in runs if run.boxes is not None}
     scripts = ("panels/box.js", "panels/box_panel.js")
-    return [Section("box", AFTER_HOSTS, scripts, content, state={"box": ""})] if content else []
+    return [Section("box", AFTER_HOSTS, scripts, content, state={"box": "", "against": ""})] if content else []
 
 
 def _run(cells: BoxCells, most: int) -> dict[str, Any]:

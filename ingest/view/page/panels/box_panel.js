@@ -7,7 +7,10 @@
   const WIDE = 640, HIGH = 120, TITLES = { op: "operation" };
   const unpacked = new WeakMap();
   let now, set, find, when, number, latency; // what panels.js offers
-  let answered = ""; // the box that the sentences below the map are of
+  // What a box is held against, as ingest/view/boxes.py says it: where those are, and of whom the other share is.
+  const AGAINST = { "": ["elsewhere", "of all others"], before: ["before", "of all before it"], after: ["after it", "of all after it"], time: ["in the rest of its time", "of the others of its time"] };
+  const WIDTH = 330, GAP = 10; // px: of the answer, beside the box that it is of
+  let against = AGAINST[""];
   const title = (label) => TITLES[label] ?? label;
 
   // ---- Words.
@@ -22,13 +25,13 @@
   }
   function line(row, inside) {
     const bounds = Number.isNaN(row.low) ? "" : row.high === Infinity ? ` (at least ${times(row.low)})` : ` (${times(row.low)} to ${times(row.high)})`;
-    const shares = `${percent(row.shares[0])}, of all others ${percent(row.shares[1])}`;
-    return `${title(row.label)} ${row.value || "-"} made ${number(row.counts[0])} of the ${counted(inside, "sample")} in the box (${shares}): ${times(row.lift)} times its share elsewhere${bounds}.`;
+    const shares = `${percent(row.shares[0])}, ${against[1]} ${percent(row.shares[1])}`;
+    return `${title(row.label)} ${row.value || "-"} made ${number(row.counts[0])} of the ${counted(inside, "sample")} in the box (${shares}): ${times(row.lift)} times its share ${against[0]}${bounds}.`;
   }
   // As ingest/view/boxes.py says it.
   function sentences({ inside, outside, filled, rows }, { step, left }) {
     if (!inside) return ["No sample lies in this box."];
-    if (!outside) return ["All samples lie in this box: there is no rest to compare it with."];
+    if (!outside) return [against === AGAINST[""] ? "All samples lie in this box: there is no rest to compare it with." : `No sample lies ${against[0]}: there is nothing to compare it with.`];
     if (!rows.length) return [`Every label ${left.length ? "that this page holds" : ""} has one value here: there is nothing to tell apart.`.replace("  ", " ")];
     const over = rows.filter(({ verdict, score }) => verdict === "more" && score > 0), [first] = rows, unbounded = Number.isNaN(first.low);
     const few = `They lie in ${counted(filled, "window")} of ${seconds(step / 1000)}${filled >= FEW ? ", which resemble their neighbours" : ""}: ${first.out ? "all this may be a single event, so whether it tends to happen there cannot be told." : "too few to tell whether chance alone does this."}`;
@@ -36,32 +39,27 @@
     if (striking && (first.out || !over.length)) return [line(first, inside), few, ...lines].slice(0, SAID); // the most of the box leads, also where it may be a single event
     if (over.length) return lines.slice(0, SAID);
     const nothing = "Nothing is over-represented in this box";
-    if (first.score <= 0) return [`${nothing}: all values have the share that they have elsewhere.`];
+    if (first.score <= 0) return [`${nothing}: all values have the share that they have ${against[0]}.`];
     return [`${nothing}. Closest: ${line(first, inside)}`, ...(unbounded ? [few] : [])];
   }
 
   // ---- What stands in the panel.
-  function element(tag, text, more = {}) {
-    return Object.assign(document.createElement(tag), { textContent: text }, more);
-  }
+  const { make } = charting, element = (tag, text, more) => make(tag, more, text);
   function tableOf({ rows }) {
-    const table = element("table", "", { className: "rows" }), head = table.createTHead().insertRow(), body = table.createTBody();
-    table.append(element("caption", "Values of labels, those that made more of the box than of the rest first; counts are exact, bounds hold 95 times in 100"));
-    for (const [name, left] of [["label", 1], ["value", 1], ["in the box"], ["share"], ["outside"], ["share"], ["times"], ["bounds"], ["verdict", 1]]) {
-      head.append(element("th", name, { scope: "col", className: left ? "left" : "" }));
-    }
-    for (const row of rows.slice(0, SHOWN)) {
-      const bounds = Number.isNaN(row.low) ? "–" : `${times(row.low)} to ${times(row.high)}`, tr = body.insertRow();
-      tr.append(element("th", title(row.label), { scope: "row" }));
+    const caption = "Values of labels, those that made more of the box than of the rest first; counts are exact, bounds hold 95 times in 100";
+    const titles = ["label", "value", "in the box", "share", "outside", "share", "times", "bounds", "verdict"], isLeft = (at) => at < 2 || at === 8;
+    const head = titles.map((name, at) => element("th", name, { scope: "col", className: isLeft(at) ? "left" : "" }));
+    const body = rows.slice(0, SHOWN).map((row) => {
+      const bounds = Number.isNaN(row.low) ? "–" : `${times(row.low)} to ${times(row.high)}`;
       const cells = [row.value || "-", number(row.counts[0]), percent(row.shares[0]), number(row.counts[1]), percent(row.shares[1]), times(row.lift), bounds, row.verdict];
-      cells.forEach((text, at) => tr.append(element("td", text, { className: at === 0 ? "label left" : at === 7 ? "left" : "" })));
-    }
-    return table;
+      const line = cells.map((text, at) => element("td", text, { className: at ? (isLeft(at + 1) ? "left" : "") : "label left" }));
+      return make("tr", { dataset: { lit: `${row.label}=${row.value}` } }, element("th", title(row.label), { scope: "row" }), ...line);
+    });
+    return make("table", { className: "rows" }, element("caption", caption), make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body));
   }
-  const svg = (tag, more, text) => {
-    const out = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  const svg = (tag, more, text = "") => {
+    const out = Object.assign(document.createElementNS("http://www.w3.org/2000/svg", tag), { textContent: text });
     for (const [name, value] of Object.entries(more)) out.setAttribute(name, value);
-    if (text) out.textContent = text;
     return out;
   };
   // Two histograms, one upwards and one downwards, each as shares of its own: [{ x, width, up, down, boxed }], x and width as shares;
@@ -82,12 +80,13 @@
   }
   // The latencies of the time of the box above, those in it in colour, of all other times below; of a box of all times: in it and outside.
   function pictureOf({ bins, inside }, edges) {
-    const sum = (values) => values.reduce((all, n) => all + n, 0), timed = sum(bins.other) > 0, up = timed ? bins.during : bins.inside, down = timed ? bins.other : bins.outside;
+    const sum = (values) => values.reduce((all, n) => all + n, 0), { against: held } = now().state;
+    const timed = sum(bins.other) > 0 && held !== "time", up = timed ? bins.during : bins.inside, down = timed && !held ? bins.other : bins.outside;
     const used = edges.slice(0, -1).map((_, bin) => bin).filter((bin) => up[bin] || down[bin]);
     const [least, most] = [Math.max(1, edges[used[0]]), edges[used.at(-1) + 1]], log = (ns) => Math.log(Math.max(ns, least) / least) / Math.log(most / least);
     const bars = used.map((bin) => ({ x: log(edges[bin]), width: log(edges[bin + 1]) - log(edges[bin]), up: up[bin], down: down[bin], boxed: Math.min(bins.inside[bin], up[bin]) }));
     const decades = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10].filter((ns) => ns > least && ns < most).map((ns) => [log(ns), latency(ns)]);
-    const what = timed ? `${counted(sum(up), "sample")} of its time above the line, ${number(inside)} of them in the box (in colour); ${number(sum(down))} at other times below` : `${counted(inside, "sample")} of the box above the line, ${number(sum(down))} others below`;
+    const what = timed ? `${counted(sum(up), "sample")} of its time above the line, ${number(inside)} of them in the box (in colour); ${number(sum(down))} ${held ? against[0] : "at other times"} below` : `${counted(inside, "sample")} of the box above the line, ${number(sum(down))} others below`;
     return histograms(bars, decades, `Latencies: ${what}; heights by square root of their share`);
   }
   // As ingest/view/boxes.py says it.
@@ -126,15 +125,15 @@
     const { run, state, defaults } = now(), at = (s) => (s === null ? "" : `+${Number(Math.max(0, s).toFixed(3))}s`), ms = (value) => (value === null ? "" : `${value}ms`);
     const quoted = (text) => (/^[\w./@:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
     const where = ["op", "kind"].filter((name) => state[name] && (name === "op" || state.kind !== defaults.kind)).map((name) => ` --where ${quoted(`${name}=${state[name]}`)}`).join("");
-    return `tailboard explain SOURCE --run ${quoted(run.name)}${where} --box ${at(from)}..${at(to)},${ms(low)}..${ms(high)}`;
+    return `tailboard explain SOURCE --run ${quoted(run.name)}${where} --box ${at(from)}..${at(to)},${ms(low)}..${ms(high)}${state.against && ` --against ${state.against}`}`;
   }
   async function contentOf(data, box, asked) {
     const { state } = now(), step = data.step, what = explained(data, box, (key) => key.kind === state.kind && (!state.op || key.op === state.op));
     const { used } = box, all = what.inside + what.outside, where = `${timeOf(used)}, ${range(used.low, used.high, latency, "all latencies")}`;
-    const share = all ? ` (${percent(what.inside / all)} of all)` : "";
+    const of = state.against ? `${counted(what.inside, "sample")}, held against ${number(what.outside)} ${against[0]}` : `${number(what.inside)} of ${counted(all, "sample")}${all ? ` (${percent(what.inside / all)} of all)` : ""}`;
     const said = sentences(what, data), verdicts = said.map((text) => element("p", text, { className: "verdict" }));
-    answer(said);
-    const facts = [`Counted: ${where}: ${number(what.inside)} of ${counted(all, "sample")}${share}, in ${counted(what.filled, "window")}. Edges are moved to the windows of ${seconds(step / 1000)} and bins that this page holds.`, ...leftOut(data)];
+    answer(said, used);
+    const facts = [`Counted: ${where}: ${of}, in ${counted(what.filled, "window")}. Edges are moved to the windows of ${seconds(step / 1000)} and bins that this page holds.`, ...leftOut(data)];
     const exact = element("p", "With all windows and bins: ", { className: "says" });
     exact.append(element("code", command(asked)));
     const more = what.rows.length > SHOWN ? [element("p", `${what.rows.length - SHOWN} more values: the call below has them all.`, { className: "says" })] : [];
@@ -145,26 +144,35 @@
     const body = what.inside && what.outside ? [...(what.rows.length ? [table] : []), ...more, figures] : [];
     return [...verdicts, ...facts.map((text) => element("p", text, { className: "says" })), ...body, exact];
   }
-  // The answer below the map, where the box was drawn: in view, when a hand or a key has just drawn it there.
-  function answer(said) {
-    const { box: text } = now().state, drawn = text !== answered && document.activeElement === find("heatmap"), place = find("boxed");
-    const more = element("button", "All that was counted", { type: "button" });
+  // The answer where the box was drawn: beside it, on the side that has more room, over the map.
+  function answer(said, { from, to }) {
+    const place = find("boxed"), plot = find("heatmap").parentElement, view = now().page.views.heatmap;
+    const chosen = document.activeElement?.name === "against" && place.contains(document.activeElement), more = element("button", "All that was counted", { type: "button" }), held = find("box-against").cloneNode(true);
     more.addEventListener("click", () => find("box-panel").scrollIntoView());
-    place.replaceChildren(...said.map((sentence) => element("p", sentence, { className: "verdict" })), more);
-    if (drawn) place.scrollIntoView({ block: "nearest" });
-    answered = text;
+    Object.assign(held, { id: "", value: now().state.against });
+    held.setAttribute("aria-label", "Held against");
+    place.replaceChildren(...said.slice(0, 1).map((sentence) => element("p", sentence, { className: "verdict" })), element("label", "against "), more);
+    place.querySelector("label").append(held);
+    if (chosen) held.focus();
+    if (!view || !plot.matches(".plot")) return;
+    if (place.parentElement !== plot) plot.append(place);
+    const main = view.signal("main"), { left: pad } = view.padding(), x = (s, none) => (s === null ? none : Math.min(main, Math.max(0, view.scale("x")(now().run.start + 1000 * s))));
+    const [left, right] = [x(from, 0), x(to, main)], wide = Math.min(WIDTH, plot.clientWidth - 2 * GAP), after = right <= main - left;
+    const at = after ? pad + right + GAP : pad + left - wide - GAP;
+    Object.assign(place.style, { width: `${wide}px`, left: `${Math.max(GAP, Math.min(at, plot.clientWidth - wide - GAP))}px` });
+    if (document.activeElement === find("heatmap") && !find("heatmap").matches(":active")) place.scrollIntoView({ block: "nearest" }); // drawn, and by now no hand moves it
   }
   async function box() {
     const { run, state, content } = now(), held = content.sections.box?.[run.name], asked = parsed(state.box);
     find("box-panel").hidden = !held;
     if (!held || !asked) {
       for (const name of ["box", "boxed"]) find(name).replaceChildren();
-      answered = "";
       return {};
     }
     if (!unpacked.has(held)) unpacked.set(held, unpack(held));
     const data = await unpacked.get(held);
-    find("box").replaceChildren(...(await contentOf(data, snapped(data, asked, run.start), asked)));
+    against = AGAINST[state.against];
+    find("box").replaceChildren(...(await contentOf(data, { ...snapped(data, asked, run.start), against: state.against }, asked)));
     return {};
   }
 
@@ -189,6 +197,6 @@
   tailboard.sections.push((offered) => {
     ({ now, set, find, when, number, latency } = offered);
     begun();
-    return { panels: { box }, feeds: { box: ["box"] }, shown };
+    return { panels: { box }, feeds: { box: ["box"], against: ["box"] }, shown };
   });
 })();

@@ -36,12 +36,7 @@
   const drawn = (process, section) => lineOf(process, process.fit, reachOf(process, section.edges));
   const soft = () => getComputedStyle(document.documentElement).getPropertyValue("--soft").trim();
   const rangeText = (section) => (section.step > 1000 ? `Time ranges go in steps of ${section.step / 1000} s here.` : "");
-  function rowOf([name, ...texts]) {
-    const line = document.createElement("tr"), head = Object.assign(document.createElement("th"), { scope: "row", textContent: name });
-    line.append(head);
-    for (const text of texts) line.insertCell().textContent = text === "NaN" ? "–" : text;
-    return line;
-  }
+  const rowOf = ([name, ...texts]) => charting.make("tr", {}, charting.make("th", { scope: "row" }, name), ...charting.rowOf(texts.map((text) => (text === "NaN" ? "–" : text))).children);
 
   function drawnBreaths() {
     const { section, state, range } = here();

@@ -14,34 +14,24 @@ const episodes = (() => {
   }
 
   // The episodes of a run under the filters; one of no certain host or operation is of all.
-  function chosen(all, { run, state, content }) {
+  function chosen(all, { run, state }) {
     const place = (seconds, none) => (seconds === "" ? none : run.start + 1000 * Number(seconds));
     const from = place(state.from, -Infinity), to = place(state.to, Infinity);
     const fits = (own, wanted) => !own || !wanted || own === wanted;
-    const ours = ({ run: name }) => content.runs.length === 1 || name === run.name;
-    const inView = ({ t, t2 }) => t < to && t2 > from;
-    return all.filter((episode) => ours(episode) && inView(episode) && fits(episode.kind, state.kind) && fits(episode.host, state.host) && fits(episode.op, state.op));
+    return all.filter((episode) => episode.t < to && episode.t2 > from && fits(episode.kind, state.kind) && fits(episode.host, state.host) && fits(episode.op, state.op));
   }
 
-  tailboard.sections.push(({ now, find, when }) => {
+  tailboard.sections.push(({ now, find, when, isOurs }) => {
     let view = null;
     const shownRows = () => {
       const page = now();
-      return chosen(page.content.sections.episodes ?? [], page).map((episode) => ({ ...episode, when: when(episode) }));
+      return chosen((page.content.sections.episodes ?? []).filter(isOurs), page).map((episode) => ({ ...episode, when: when(episode) }));
     };
     const bands = () => view?.data("episodes", inLanes(shownRows()));
     return {
       panels: {
         episodes() {
-          const rows = shownRows().map((episode) => {
-            const line = document.createElement("tr");
-            for (const name of CELLS) {
-              const cell = line.insertCell();
-              cell.textContent = episode[name];
-              cell.classList.toggle("left", !NUMBERS.includes(name));
-            }
-            return line;
-          });
+          const rows = shownRows().map((episode) => charting.rowOf(CELLS.map((name) => episode[name]), (at) => !NUMBERS.includes(CELLS[at])));
           find("episodes-rows").replaceChildren(...rows);
           return {};
         },

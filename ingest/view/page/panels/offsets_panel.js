@@ -3,7 +3,7 @@
 // same script; panels.js hands over what is chosen on the page. Times are ms since 1970, offsets ns.
 (() => {
   const { LABELS, periodsOf, rowsOf, resampled, mapOf, summaryOf, shadesOf, cellAt, gapsOf, lateOf, groupsOf, nameOf, sharesOf } = offsetMap;
-  const { merged, curveOf, valueOf, percentileOf } = tailboard;
+  const { merged, curveOf, valueOf, percentileOf } = tailboard, { make } = charting;
   const CHOICES = ["only", "not", "lit"], PARTS = 8, EACH = 24, SMALL = 300, BESIDE = 130, LOW = 170, TITLES = { op: "operation" };
   const title = (label) => TITLES[label] ?? label;
 
@@ -29,7 +29,7 @@
       for (let part = 0; part < 3; part++) image.data[pixel + part] = Math.round(blue[part] * (1 - hue) + red[part] * hue);
       image.data[pixel + 3] = 255;
     });
-    const canvas = Object.assign(document.createElement("canvas"), { width: columns, height: rows });
+    const canvas = make("canvas", { width: columns, height: rows });
     canvas.getContext("2d").putImageData(image, 0, 0);
     return canvas;
   }
@@ -128,11 +128,9 @@
     ticked.of = by;
     find("offset-names-title").textContent = `${shares.length} ${shares.length === 1 ? "value" : "values"} of ${title(by)}`;
     const items = shares.map(({ name, count }) => {
-      const label = document.createElement("label"), box = Object.assign(document.createElement("input"), { type: "checkbox", value: name, checked: ticked.has(name) });
+      const box = make("input", { type: "checkbox", value: name, checked: ticked.has(name) });
       box.addEventListener("change", () => (box.checked ? ticked.add(name) : ticked.delete(name)));
-      label.append(box, ` ${name || "-"} `, Object.assign(document.createElement("small"), { textContent: `${number(Math.round(count))} (${percent(count / all)})` }));
-      label.classList.toggle("left-out", !kept.has(name));
-      return label;
+      return make("label", { className: kept.has(name) ? "" : "left-out" }, box, ` ${name || "-"} `, make("small", {}, `${number(Math.round(count))} (${percent(count / all)})`));
     });
     find("offset-list").replaceChildren(...items);
   }
@@ -155,12 +153,8 @@
     });
     const sums = maps.map(summaryOf), { of } = shadesOf(maps, shading);
     find("offset-each").replaceChildren(...maps.map((small, at) => {
-      const figure = document.createElement("figure"), caption = document.createElement("figcaption"), image = imageOf(small, of, colors);
-      caption.textContent = `${small.name || "-"}: ${events(sums[at].total)}`;
-      image.setAttribute("role", "img");
-      image.setAttribute("aria-label", `Subsecond offsets of ${caption.textContent}`);
-      figure.append(caption, image);
-      return figure;
+      const caption = `${small.name || "-"}: ${events(sums[at].total)}`, image = Object.assign(imageOf(small, of, colors), { role: "img", ariaLabel: `Subsecond offsets of ${caption}` });
+      return make("figure", {}, make("figcaption", {}, caption), image);
     }));
   }
 
@@ -181,7 +175,7 @@
     const range = `${offsetText(cell.lower, period)} – ${offsetText(cell.upper, period)}`, what = map.width > period ? "column" : "period";
     const first = `${when(cell)}, ${range}: ${about}${events(cell.c)}${cell.n ? `, ${percent(cell.c / cell.n)} of the ${events(cell.n)} of its ${what}` : ""}.`;
     const lines = [first, map.reds && `${number(cell.lit)} of them in red.`, ...newsOf(view).map((label) => (cell.c ? shares(view, label, at.column, at.row, cell.c) : ""))];
-    find("offset-cell").replaceChildren(...lines.filter(Boolean).map((text) => Object.assign(document.createElement("span"), { textContent: `${text} ` })));
+    find("offset-cell").replaceChildren(...lines.filter(Boolean).map((text) => make("span", {}, `${text} `)));
     const points = Array.from({ length: map.rows }, (_, row) => cellAt(map, at.column, row))
       .map(({ lower, upper, c }) => ({ lower, upper, c, told: `${offsetText(lower, period)} – ${offsetText(upper, period)}` }));
     return { data: { points }, signals: { period: period * 1e6, chosen: cell.lower }, says: `${events(cell.n)} of ${when(cell)} by offset.` };
@@ -255,6 +249,6 @@
   const feeds = { ...Object.fromEntries(keys.map((key) => [`offset_${key}`, key === "shading" ? ["offsets"] : drawn])), offset_by: ["offsets"], offset_each: ["offsets"] };
   tailboard.sections.push((offered) => {
     ({ now, set, find, number, when, latency, atLeast, offer, groupsOf: seriesOf } = offered);
-    return { panels: { offsets, offset_column, offset_latency }, feeds, top: { offsets: 64 }, opened, shown: choices };
+    return { panels: { offsets, offset_column, offset_latency }, feeds, top: { offsets: 64 }, opened, shown: choices, csv: { offsets: () => offsetMap.cellsOf(seen.map) } };
   });
 })();

@@ -28,7 +28,7 @@
     return tries.find((k) => carriedShare(level, pick, ...windows, k, wanted) >= 0.8) ?? tries.at(-1);
   }
   function schedule({ said, warned }) {
-    find("omission-said").replaceChildren(...said.map((text) => Object.assign(document.createElement("li"), { textContent: text })));
+    find("omission-said").replaceChildren(...said.map((text) => charting.make("li", {}, text)));
     find("omission-notes").hidden = !said.length;
     find("omission-notes").classList.toggle("notes", warned);
   }

@@ -18,11 +18,7 @@ const story = (() => {
   const unexplained = (share) => `Bars: shares of all excess latency${share > 0 ? `; ${Math.round(100 * share)} % is left unexplained` : ""}.`;
 
   tailboard.sections.push(({ now, find, inClock, addressOf, highlights }) => {
-    const part = (tag, ...content) => {
-      const element = document.createElement(tag);
-      element.append(...content);
-      return element;
-    };
+    const part = (tag, ...content) => charting.make(tag, {}, ...content);
     const told = ({ from_s: from, to_s: to }, text) => inClock(text, ...[from, to].map((seconds) => now().run.start + 1000 * seconds));
     // How much of the excess latency it accounts for, as a bar.
     function shareOf({ share }) {

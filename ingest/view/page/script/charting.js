@@ -5,6 +5,16 @@ const charting = (() => {
   const NARROW = 640; // px
   const find = (id) => document.getElementById(id);
   const every = (selector, act) => document.querySelectorAll(selector).forEach(act);
+  // An element with what is set of it (of objects, such as style and dataset, their entries) and what is in it.
+  function make(tag, set = {}, ...content) {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(set)) typeof value === "object" ? Object.assign(element[name], value) : (element[name] = value);
+    element.append(...content);
+    return element;
+  }
+  // A row of a table, cell by cell; those of `left` are words.
+  const rowOf = (cells, left = () => false) => make("tr", {}, ...cells.map((cell, at) => make("td", left(at) ? { className: "left" } : {}, cell)));
+  const dotOf = (background) => make("i", { style: { background } });
 
   // Fixed room for axes: a layout that fits itself would draw all twice, and axes of charts below one another would not be in line.
   function roomOf(element, high, top, bottom = 46) {
@@ -52,5 +62,5 @@ const charting = (() => {
     });
     every(".chart", (chart) => (sizes.set(chart.id, chart.clientWidth), resized.observe(chart)));
   }
-  return { NARROW, find, every, roomOf, fittedRoom, embedded, described, frame, drained, listen };
+  return { NARROW, find, every, make, rowOf, dotOf, roomOf, fittedRoom, embedded, described, frame, drained, listen };
 })();

@@ -2,13 +2,13 @@
 // feeds. Follows draw.js in the same script, and begins all of it.
 const controls = (() => {
   const { page, now, WHOLE, find, every, change, correct, fromAddress, toAddress, settled, chooseRun, keysOf, unpacked, replaced } = chosen;
-  const { byName, map, hand, sections } = panels, { pulled, isDrawn, refresh, renew, redraw } = drawing;
+  const { byName, map, hand, sections, linkTo } = panels, { pulled, isDrawn, refresh, renew, redraw } = drawing;
   const FEEDS = {
     p: ["percentiles", "heatmap", "runs", "load", "worst"], also: ["percentiles"], by: ["percentiles", "rate", "distribution"],
     tail: ["hosts", "threads", "percentiles", "worst"],
     sla: ["percentiles", "heatmap", "distribution", "runs", "maps", "load"], shading: ["heatmap", "maps"], palette: ["heatmap", "maps"],
     axis: ["heatmap"], drop: ["heatmap"], least: ["heatmap"], most: ["heatmap"], highlight: ["heatmap"], box: ["heatmap"],
-    off: ["percentiles", "rate", "distribution"],
+    off: ["percentiles", "rate", "distribution"], open: [], beside: ["percentiles"],
   };
   for (const { feeds } of sections) {
     for (const [key, names] of Object.entries(feeds ?? {})) FEEDS[key] = [...(FEEDS[key] ?? []), ...names];
@@ -30,12 +30,12 @@ const controls = (() => {
   function offerLabels() {
     const { content, state } = now, keys = keysOf();
     const known = (label) => [...new Set(keys.map((key) => key[label]))].filter(Boolean).sort();
-    for (const [name, first] of [["run", null], ["kind", null], ["op", "all operations"], ["host", "all hosts"]]) {
-      const values = name === "run" ? content.runs.map((run) => run.name) : known(name);
+    for (const [name, first] of [["run", null], ["beside", "nothing"], ["kind", null], ["op", "all operations"], ["host", "all hosts"]]) {
+      const values = name === "run" ? content.runs.map((run) => run.name) : name === "beside" ? content.runs.filter((run) => run !== now.run).map((run) => run.name) : known(name);
       if (!values.includes(state[name])) state[name] = first === null ? values[0] ?? "" : "";
       every(`select[name=${name}]`, (select) => {
         offer(select, [...(first ? [new Option(first, "")] : []), ...values.map((value) => new Option(value, value))]);
-        select.closest("label").hidden = values.length < 2;
+        select.closest("label").hidden = values.length < (name === "beside" ? 1 : 2);
       });
     }
     map.offerHighlights(offer);
@@ -45,6 +45,10 @@ const controls = (() => {
     chooseRun();
     offerLabels();
     for (const { shown } of sections) shown?.();
+    every("a[data-t]", (link) => { // rows that the file itself has, of all runs
+      Object.assign(link, linkTo({ t: Number(link.dataset.t), t2: Number(link.dataset.t2) }));
+      link.closest("tr").hidden = link.closest("tr").dataset.run !== now.run.name;
+    });
     every("[name]", correct);
     every("[name]", (control) => {
       if (control.type === "radio") control.checked = control.value === state[control.name];
@@ -53,7 +57,25 @@ const controls = (() => {
     });
     every("[data-p]", (button) => button.setAttribute("aria-pressed", String(button.dataset.p === state.p)));
     find("whole").hidden = Object.keys(WHOLE).every((name) => !state[name]);
+    for (const [name, panel] of folds) {
+      const open = state.open.split(",").includes(name) || Boolean(name === "box" && state.box);
+      panel.classList.toggle("folded", !open);
+      Object.assign(panel.querySelector(".unfold"), { ariaExpanded: String(open), ariaLabel: panel.querySelector("h2").textContent });
+    }
     menus.view();
+  }
+  // Panels below the first screen are a line each until they are opened: their names, as `open` lists them.
+  const folds = new Map();
+  function foldable(panel) {
+    const name = panel.getAttribute("aria-labelledby").slice(2), title = panel.querySelector("h2"), onclick = () => toggled(name);
+    title.before(charting.make("button", { type: "button", className: "unfold", onclick }));
+    Object.assign(title, { onclick });
+    folds.set(name, panel);
+  }
+  function toggled(name) {
+    const open = now.state.open.split(",").filter(Boolean), kept = open.filter((each) => each !== name), panel = folds.get(name);
+    set({ open: (kept.length < open.length ? kept : [...kept, name]).join(",") });
+    return refresh(...Object.keys(byName).filter((each) => panel.contains(find(each) ?? find(`${each}-rows`))));
   }
   // Data of the same page in place of those that it has: what was chosen stays, pictures are kept and filled anew.
   async function renewed(text) {
@@ -112,6 +134,7 @@ const controls = (() => {
   }
   async function begin() {
     await unpacked();
+    every(".panels > .panel", foldable);
     show();
     listen();
   }

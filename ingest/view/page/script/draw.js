@@ -1,14 +1,15 @@
 // The report's pictures: what panels.js works out, drawn by Vega, one panel a frame. Follows panels.js in the same script.
 const drawing = (() => {
-  const { page, now, find, memo, theme, forgetTheme, clockOf, zone, zero, keysOf } = chosen, { byName, sections } = panels;
-  const { what, atLeast } = words, { NARROW, roomOf, fittedRoom, embedded, described, drained } = charting;
+  const { page, now, find, memo, theme, forgetTheme, clockOf, zone, zero, isOurs, keysOf } = chosen, { byName, sections } = panels;
+  const { what, atLeast } = words, { NARROW, make, dotOf, roomOf, fittedRoom, embedded, described, drained } = charting;
   // Large pictures are drawn anew in pieces: so many rows a frame, of the table that has the most.
   // The first piece is small, as the old rows go with it.
   const FIRST = 250, PIECE = 500, PIECEMEAL = { hosts: "points", threads: "points", surface: "points", maps: "cells" };
-  const TOP = { heatmap: 30, load: 40 }; // room above a chart, for its legend
+  const TOP = { heatmap: 22, load: 40 }; // room above a chart, for its legend
   const MISSING = "samples are missing"; // the text of its bands: query/missing.py
-  const BOUNDS = "of the samples that are there; others are missing: see the bounds in the table of the whole range";
-  const LOWEST_MAP = 170, BELOW_MAP = 184, HOST = 28, HOSTS = 6; // px: how low the map may be; what the first screen needs below its axis, a host, how many
+  const BOUNDS = "others are missing: bounds are in the facts";
+  const LINES = 0.12, LOWEST_MAP = 120, BELOW_MAP = 130, HOST = 28, HOSTS = 6; // of the screen's height for the lines; px: how low the map may be; what the first screen needs below it, a host, how many
+  const AXIS = 24; // px below a picture of the first screen whose axis the map has, too, with its name
   const NAMED = 5; // hosts in a sentence
   const FRAMES = 4000; // of which is kept how long they took
   const CLEAN = 256; // after how many rows that went Vega forgets them, instead of 10,000: a page may be open for days
@@ -25,23 +26,24 @@ const drawing = (() => {
   // The tables of a panel and the signals of all of them.
   function filling({ merged, data, signals, span = merged?.span }) {
     const { run, state, content } = now, sla = Math.max(0, Number(state.sla) || 0) * 1e6;
-    const ours = (mark) => mark.run === run.name || content.runs.length === 1;
-    const marks = memo(["marks", run.name], () => content.marks.filter(ours));
+    const marks = memo(["marks", run.name], () => content.marks.filter(isOurs));
     const gaps = merged && memo(["gaps", merged.id], () => tailboard.gapsOf(merged, merged.names));
     return {
       tables: { marks, ...(merged && { gaps }), ...data },
       common: { clock: clockOf(), zone: zone(), origin: zero(), range: span, sla, ...theme().colors, ...signals },
     };
   }
-  // The map takes what the first screen has left, so that the hosts are on it, too.
+  // The map takes what the first screen has left between the lines and the hosts.
   function heightOf(name, { height }) {
-    if (name !== "heatmap" || document.documentElement.classList.contains("print")) return height;
+    if (document.documentElement.classList.contains("print")) return height;
+    if (name === "percentiles") return Math.min(height, Math.max(88, Math.round(LINES * innerHeight)));
+    if (name !== "heatmap") return height;
     const top = find(name).getBoundingClientRect().top + scrollY + TOP.heatmap, hosts = new Set(now.run.levels.hosts.keys.map(({ host }) => host)).size;
     const below = hosts > 1 ? BELOW_MAP + HOST * Math.min(HOSTS, Math.max(2, hosts)) : 80;
     return Math.min(height, Math.max(LOWEST_MAP, Math.round(innerHeight - top - below)));
   }
   // Room below a chart: where it is narrow, the legend of the map stands below its axis, not beside the name of it.
-  const belowOf = (name, { clientWidth }) => (name === "heatmap" && clientWidth < NARROW ? 74 : undefined);
+  const belowOf = (name, { clientWidth }) => (name === "heatmap" && clientWidth < NARROW ? 74 : ["percentiles", "hosts"].includes(name) ? AXIS : undefined);
   // Fills a chart with other tables; returns the rows that are still to come.
   async function refill(name, spec, { tables, common }, { fixed, size }) {
     const { view, last } = charts[name], large = PIECEMEAL[name], known = new Set(spec.signals.map((signal) => signal.name));
@@ -57,7 +59,7 @@ const drawing = (() => {
     await view.runAsync();
     return rest;
   }
-  async function make(name, spec, { tables, common }, room) {
+  async function create(name, spec, { tables, common }, room) {
     const hint = (_, event, __, value) => overlay.hint(name, event, value);
     const { view, finalize } = await embedded(find(name), spec, tables, common, room, theme().config, hint);
     view.cleanThreshold = CLEAN;
@@ -71,12 +73,13 @@ const drawing = (() => {
   // Draws a panel and returns the rows that are still to come, in frames of their own.
   async function draw(name, panel) {
     const element = find(name), spec = now.content.specs[name] ?? now.content.specs.tails, given = filling(panel);
+    find(name).closest(".panel").hidden = false;
     say(name, panel.says);
     const grid = name === "runs" || name === "maps";
     const room = grid ? fittedRoom(element, spec) : roomOf(element, panel.height ?? heightOf(name, spec), TOP[name] ?? 10, belowOf(name, element));
     if (charts[name]?.held > HELD) discard(name);
     const rest = charts[name] ? await refill(name, spec, given, room) : [];
-    if (!charts[name]) await make(name, spec, given, room);
+    if (!charts[name]) await create(name, spec, given, room);
     Object.assign(charts[name], { last: given.tables, size: String(room.size) });
     described(element, panel.says);
     overlay.drawn(name);
@@ -84,11 +87,12 @@ const drawing = (() => {
     if (name === "percentiles") readOut(panel.data.whole, given.common.range ?? [-Infinity, Infinity]);
     return rest;
   }
-  // What is said of a panel; one that has nothing to draw (`idle`) is that sentence alone.
-  function say(name, says, idle = false) {
-    const element = find(name);
-    find(`${name}-says`).textContent = says;
-    if (!element.closest(".panel").classList.toggle("idle", idle)) return;
+  const say = (name, says) => Object.assign(find(`${name}-says`), { textContent: says, title: says }); // a line may be too short for all of it
+  // A panel that is folded away is its sentence alone; one that says nothing that others do not (`alone`) is not shown.
+  const isFolded = (name) => Boolean(find(name).closest(".panel.folded"));
+  function spare(name, { says, alone = false }) {
+    find(name).closest(".panel").hidden = alone;
+    if (says) say(name, says);
     if (charts[name]) discard(name);
     delete page.views[name];
   }
@@ -105,21 +109,13 @@ const drawing = (() => {
     const color = page.views.percentiles.scale("color"), { run, content, state } = now;
     const { of, others } = memo(["kind", run.name, state.kind, state.host], kindShown);
     const title = `${what(now.state.p)}${of} of the range:`;
-    const ours = content.marks.filter((mark) => mark.text === MISSING && (mark.run === run.name || content.runs.length === 1));
-    const lacking = ours.some(({ t, t2 }) => t < to && t2 > from);
+    const lacking = content.marks.some((mark) => mark.text === MISSING && isOurs(mark) && mark.t < to && mark.t2 > from);
     const said = [whole.length && lacking && BOUNDS, others || (!whole.length && "too few samples")].filter(Boolean);
-    find("readout").replaceChildren(title, ...whole.filter(({ v }) => v > 0).map((point) => {
-      const [part, dot, value] = ["span", "i", "b"].map((tag) => document.createElement(tag));
-      [dot.style.background, value.textContent] = [color(point.label), atLeast(point)];
-      part.append(dot, `${point.label} `, value);
-      return part;
-    }), ...(said.length ? [` ${said.join("; ")}`] : []));
+    const values = whole.filter(({ v }) => v > 0).map((point) => make("span", {}, dotOf(color(point.label)), `${point.label} `, make("b", {}, atLeast(point))));
+    find("readout").replaceChildren(title, ...values, ...(said.length ? [` ${said.join("; ")}`] : []));
     find("percentile").setAttribute("aria-valuetext", find("readout").textContent);
   }
-  function discard(name) {
-    charts[name].finalize();
-    delete charts[name];
-  }
+  const discard = (name) => [charts[name].finalize(), delete charts[name]];
 
   // ---- Frames.
   async function frame(name, act) {
@@ -151,7 +147,7 @@ const drawing = (() => {
     for (const name of names.length ? names : Object.keys(byName)) if (find(name)) dirty.add(name);
     return (page.ready = page.ready.then(() => drained(dirty, async (name) => {
       const panel = await numbers(name);
-      if (panel.idle) say(name, panel.idle, true);
+      if (panel.alone || isFolded(name)) spare(name, panel);
       else if (panel.says) await picture(name, panel);
     })).catch(failed));
   }
@@ -166,5 +162,5 @@ const drawing = (() => {
   });
   const isDrawn = (name) => Boolean(charts[name]);
   const tablesOf = (name) => charts[name]?.last ?? {};
-  return { pulled, isDrawn, tablesOf, heightOf, refresh, renew, redraw };
+  return { pulled, isDrawn, isFolded, tablesOf, heightOf, refresh, renew, redraw };
 })();

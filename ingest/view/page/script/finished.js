@@ -3,7 +3,7 @@
   const page = (window.tailboard = { views: {}, state: null, ready: Promise.resolve() });
   const NARROW = 560; // px: below it specs leave out their legends
   const TOP = { maps: 64, breaths: 64 }, FITTED = new Set(["maps"]); // pictures in a grid lay themselves out
-  const { find, every, roomOf, fittedRoom, embedded, described, frame, drained } = charting;
+  const { find, every, make, dotOf, roomOf, fittedRoom, embedded, described, frame, drained } = charting;
   const drawn = {}, dirty = new Set();
   let content, state, colors = null;
 
@@ -36,15 +36,7 @@
   function key(element, color) {
     element.parentElement.querySelector(`[data-of=${element.id}]`)?.remove();
     if (!color) return;
-    const line = Object.assign(document.createElement("p"), { className: "key" });
-    line.dataset.of = element.id;
-    line.append(...color.domain().map((label) => {
-      const [part, dot] = ["span", "i"].map((tag) => document.createElement(tag));
-      dot.style.background = color(label);
-      part.append(dot, label);
-      return part;
-    }));
-    element.after(line);
+    element.after(make("p", { className: "key", dataset: { of: element.id } }, ...color.domain().map((label) => make("span", {}, dotOf(color(label)), label))));
   }
   function refresh(...names) {
     for (const name of names.length ? names : content.charts.map((chart) => chart.name)) dirty.add(name);

@@ -47,9 +47,11 @@ const heatHand = (() => {
     Object.assign(offered.now().state, wanted);
     clearTimeout(timer);
     timer = setTimeout(settle, QUIET);
-    if (drawing) return;
+    inFrame("heatmap");
+  }
+  function inFrame(name) {
+    if (!drawing) requestAnimationFrame(() => offered.redraw(name).finally(() => (drawing = false)));
     drawing = true;
-    requestAnimationFrame(() => offered.redraw("heatmap").finally(() => (drawing = false)));
   }
   function settle() {
     clearTimeout(timer);
@@ -59,7 +61,6 @@ const heatHand = (() => {
   }
   const inSeconds = (ms) => String(Number(((ms - offered.now().run.start) / 1000).toFixed(6)));
   const inMilliseconds = (ns) => String(Number((ns / 1e6).toPrecision(5)));
-
   const exactly = (ns) => String(Number((ns / 1e6).toPrecision(12))); // the edge of a bin, and not a part of the next one
 
   // ---- Zoom.
@@ -122,6 +123,11 @@ const heatHand = (() => {
     return { text, frame: { t, t2, lower: Math.max(lower, bottom), upper: Math.min(upper, top) } };
   }
   const sketch = (frame) => view().signal("box", frame).runAsync();
+  // Has the answer follow a box that is being drawn; what is chosen stays as it was.
+  function following(text) {
+    Object.assign(offered.now().state, { box: text });
+    inFrame("box");
+  }
   function cleared() {
     const had = begun || offered.now().state.box;
     begun = null;
@@ -137,7 +143,7 @@ const heatHand = (() => {
     if (at.above) return void told(cellIn(at));
     if (!at.inside || !panel.shown.map.columns) return;
     const { windows } = offered.groupsOf("");
-    hand = { at, event, moved: false, does: event.shiftKey ? "pan" : line && line.far <= NEAR ? "line" : "box", row: line?.row, windows, latencies: axisRange() };
+    hand = { at, event, moved: false, does: event.shiftKey ? "pan" : line && line.far <= NEAR ? "line" : "box", row: line?.row, windows, latencies: axisRange(), before: offered.now().state.box };
     event.target.closest(".chart").focus({ preventScroll: true });
   }
   function moved(event) {
@@ -148,7 +154,10 @@ const heatHand = (() => {
     tip(null);
     if (hand.does === "line") soon({ p: percentileAt(hand.row, to.v) });
     else if (hand.does === "pan") pan((hand.at.x - to.x) / to.wide, (to.y - hand.at.y) / to.tall, hand);
-    else sketch((hand.box = boxBetween(hand.at, to)).frame);
+    else {
+      sketch((hand.box = boxBetween(hand.at, to)).frame);
+      following(hand.box.text);
+    }
   }
   function released(event) {
     const was = hand;
@@ -223,7 +232,9 @@ const heatHand = (() => {
   // Escape ends what was begun first, then takes away the box; after that it is the page's.
   function escaped(event) {
     if (event.key !== "Escape") return;
-    const had = hand?.moved && hand.does === "box" ? ((hand = null), sketch(null), true) : cleared();
+    const drawn = hand?.moved && hand.does === "box" ? hand : null;
+    if (drawn) [hand] = [null, sketch(null), following(drawn.before)];
+    const had = drawn || cleared();
     if (had) event.stopImmediatePropagation();
     else panel.shown.cursor = null;
   }

@@ -2,8 +2,8 @@
 // The panel of the latency heat map: which rows and columns, what is highlighted, and what a cell holds. Follows raster.js in the same
 // script; panels.js hands over what is chosen, heat_hand.js has what the pointer and the keys do. Times are ms, latencies ns.
 const heatPanel = (() => {
-  const { MOST, percentileOf, merged, pointsOf } = tailboard, { heatMap, cellAt, sumsOf, splitOf } = heat, { MOST_HUES } = shades;
-  const LABELS = ["host", "thread", "op", "extra"], PARTS = 6, TALL = 1000, AUTO = { log: 0, linear: 0.1 }, NARROW = 560, ROOM = 1.15; // beyond the ends of the axis, so that what lies there stands free
+  const { MOST, percentileOf, merged, pointsOf } = tailboard, { heatMap, cellAt, sumsOf, splitOf } = heat, { MOST_HUES } = shades, { make, dotOf } = charting;
+  const LABELS = ["host", "thread", "op", "extra"], PARTS = 6, TALL = 1000, AUTO = { log: 0, linear: 0.1 }, NARROW = 560, LIT = 60, ROOM = 1.15; // LIT: ms after which what the pointer rests on is lit; ROOM: beyond the ends of the axis, so that what lies there stands free
   // The range of latency in ns that is set, in ms; null where none is, or none that can be.
   function rangeOf({ least, most }) {
     const [low, high] = [Number(least) * 1e6, most === "" ? Infinity : Number(most) * 1e6];
@@ -17,7 +17,7 @@ const heatPanel = (() => {
   // What is highlighted is a list: names that hold a comma have it as %2C.
   const listed = (text) => text.split(",").filter(Boolean).map((name) => name.replaceAll("%2C", ",").replaceAll("%25", "%"));
   const unlisted = (names) => names.map((name) => name.replaceAll("%", "%25").replaceAll(",", "%2C")).join(",");
-  let now, table, inView, heightOf, groupsOf, windowsOf, multipleOf, memo, find, theme, set, what, latency, when, number, sayHighestOr, tooFew, mixedIn; // what panels.js offers
+  let now, table, inView, heightOf, groupsOf, windowsOf, multipleOf, memo, find, theme, set, what, latency, when, number, sayHighestOr, tooFew, mixedIn, redraw; // what panels.js offers
   const percent = (share) => `${Number((100 * share).toPrecision(4))} %`;
   const whole = (n) => number(Number(n.toFixed(1))); // counts of events by weight have parts
   const shown = { map: null, line: null, cursor: null, image: null, shade: null }; // what is drawn, and the cell that is described
@@ -39,36 +39,33 @@ const heatPanel = (() => {
       return values.length > 1 ? values.map((value) => [`${label}=${value}`, `${label === "extra" ? "" : label} ${value}`.trim()]) : [];
     });
   }
-  // What is highlighted and can be, with its name and its hue.
+  // What is highlighted and can be, with its name and its hue; and what is under the pointer somewhere else, as long as it is.
+  let under = "", waiting = 0;
+  function light(name) {
+    if (name === under) return;
+    under = name;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => redraw("heatmap"), LIT);
+  }
   function highlights() {
     const known = new Map(choices()), { hues } = theme().colors;
-    return listed(now().state.highlight).filter((name) => known.has(name)).slice(0, MOST_HUES)
+    return [...new Set([...listed(now().state.highlight), under])].filter((name) => known.has(name)).slice(0, MOST_HUES)
       .map((chosen, at) => ({ chosen, name: known.get(chosen), hue: hues[at], colors: shades.rampOf(hues[at], theme().colors) }));
   }
   // The list that adds a highlight, and a button for each that takes it away, with its hue: the legend of the hues.
   function offerHighlights(offer) {
-    const automatic = document.querySelector("select[name=drop] option[value=auto]"), select = find("lit-add"), lit = highlights(), taken = new Set(lit.map(({ chosen }) => chosen)), known = choices();
+    const automatic = document.querySelector("select[name=drop] option[value=auto]"), select = find("lit-add"), lit = highlights().filter(({ chosen }) => listed(now().state.highlight).includes(chosen)), taken = new Set(lit.map(({ chosen }) => chosen)), known = choices();
     if (!select) return;
     automatic.textContent = `automatic: ${AUTO[now().state.axis] ? `${AUTO[now().state.axis]} %` : "none"}`; // one outlier would press all else to the ground of a linear axis
     const free = known.filter(([value]) => !taken.has(value)), full = lit.length === MOST_HUES;
     offer(select, [new Option(full ? `at most ${MOST_HUES}` : lit.length ? "another one" : "nothing", ""), ...(full ? [] : free.map(([value, name]) => new Option(name, value)))]);
     select.value = "";
     select.closest("label").hidden = !known.length;
-    const swatch = (hue, name) => {
-      const dot = document.createElement("i");
-      dot.style.background = hue;
-      return [dot, name];
-    };
     const chips = lit.map(({ chosen, name, hue }) => {
-      const chip = Object.assign(document.createElement("button"), { type: "button", className: "chip" });
-      chip.append(...swatch(hue, name), " ×");
-      chip.setAttribute("aria-label", `No longer highlight ${name}`);
-      chip.addEventListener("click", () => set({ highlight: unlisted(lit.map((each) => each.chosen).filter((each) => each !== chosen)) }));
-      return chip;
+      const onclick = () => set({ highlight: unlisted(lit.map((each) => each.chosen).filter((each) => each !== chosen)) });
+      return make("button", { type: "button", className: "chip", ariaLabel: `No longer highlight ${name}`, onclick }, dotOf(hue), name, " ×");
     });
-    const rest = document.createElement("span");
-    rest.append(...(lit.length ? swatch(theme().colors.ramp[2], "all others") : []));
-    find("lit").replaceChildren(...chips, rest);
+    find("lit").replaceChildren(...chips, make("span", {}, ...(lit.length ? [dotOf(theme().colors.ramp[2]), "all others"] : [])));
     find("lit").hidden = !lit.length;
   }
   function listen() {
@@ -230,7 +227,7 @@ const heatPanel = (() => {
     const labels = LABELS.filter((label) => (label === "extra" ? run.extra : label !== "thread" || run.levels.threads));
     const first = `${when(cell)}, ${range}: ${number(cell.c)} samples, ${shares}.`;
     const lines = [first, ...labels.map((label) => sharesBy(label, cell, upper)), run.levels.threads ? "" : "The page holds no bins of threads."];
-    find("cell").replaceChildren(...lines.filter(Boolean).map((text) => Object.assign(document.createElement("span"), { textContent: `${text} ` })));
+    find("cell").replaceChildren(...lines.filter(Boolean).map((text) => make("span", {}, `${text} `)));
     const { t, t2, lower } = (shown.cursor = cell);
     page.views.heatmap.signal("pointed", { t, t2, lower, upper: cell.upper }).runAsync();
   }
@@ -269,7 +266,7 @@ const heatPanel = (() => {
     return null;
   }
   return function panel(offered) {
-    ({ now, table, inView, heightOf, groupsOf, windowsOf, multipleOf, memo, find, theme, set, what, latency, when, number, sayHighestOr, tooFew, mixedIn } = offered);
-    return { heatmap, shown, choices, offerHighlights, listen, tell, rows, brief, beside, boxOf, AUTO };
+    ({ now, table, inView, heightOf, groupsOf, windowsOf, multipleOf, memo, find, theme, set, what, latency, when, number, sayHighestOr, tooFew, mixedIn, redraw } = offered);
+    return { heatmap, shown, choices, light, offerHighlights, listen, tell, rows, brief, beside, boxOf, AUTO };
   };
 })();

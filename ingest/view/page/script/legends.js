@@ -2,7 +2,7 @@
 // Legends of lines: buttons that switch series on and off, beside a chart or, where it is narrow, below. Follows overlay.js in the
 // same script.
 const legends = (() => {
-  const { page, now, find } = chosen;
+  const { page, now, find } = chosen, { make, dotOf } = charting;
   const MOST = 60;
 
   const offOf = () => new Set(now.state.off ? JSON.parse(now.state.off) : []);
@@ -12,11 +12,7 @@ const legends = (() => {
     controls.set({ off: off.size ? JSON.stringify([...off].sort()) : "" });
   }
   function button(label, color) {
-    const entry = document.createElement("button"), dot = document.createElement("i");
-    dot.style.background = color;
-    entry.append(dot, label);
-    Object.assign(entry, { type: "button", title: label });
-    entry.dataset.series = label;
+    const entry = make("button", { type: "button", title: label, dataset: { series: label, lit: `${now.state.by}=${label}` } }, dotOf(color), label);
     entry.addEventListener("click", () => toggled(label));
     return entry;
   }
@@ -25,13 +21,8 @@ const legends = (() => {
     const plot = find(name).parentElement, view = page.views[name];
     let legend = plot.querySelector(".legend");
     if (!series) return void legend?.remove();
-    if (!legend) {
-      legend = Object.assign(document.createElement("div"), { className: "legend" });
-      legend.setAttribute("role", "group");
-      legend.setAttribute("aria-label", `Series of: ${find(name).dataset.title}`);
-      plot.append(legend);
-    }
-    const color = view.scale("color"), shown = series.slice(0, MOST), known = JSON.stringify(shown.map((label) => [label, color(label)]));
+    legend ??= plot.appendChild(make("div", { className: "legend", role: "group", ariaLabel: `Series of: ${find(name).dataset.title}` }));
+    const color = view.scale("color"), shown = series.slice(0, MOST), known = JSON.stringify([now.state.by, shown.map((label) => [label, color(label)])]);
     if (legend.dataset.is !== known) legend.replaceChildren(...shown.map((label) => button(label, color(label))));
     legend.dataset.is = known;
     const off = offOf();

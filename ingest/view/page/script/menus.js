@@ -2,7 +2,7 @@
 // The menu of each panel: how it is read, a link to what is shown, its numbers as csv, its picture as png. Follows draw.js in the same
 // script. Times are ms, latencies ns.
 const menus = (() => {
-  const { page, now, find, every, dated, when } = chosen, { viewStep, linesOf } = tables;
+  const { now, find, every, dated, when } = chosen, { make } = charting, { viewStep, linesOf } = tables;
   const RENAMED = { label: "series", v: "latency_ns", lower: "lower_ns", upper: "upper_ns", c: "count", n: "samples" };
   const WHOLE = 1e6; // ns in a ms
 
@@ -11,33 +11,31 @@ const menus = (() => {
   const stamp = (ms) => String(BigInt(Math.round(ms * 1000)) * 1000n); // finer than a ms, and exact
   // The rows of a chart's table as csv, every number in full.
   function csvOf(rows, run, renamed = RENAMED) {
-    const keys = [...new Set(rows.flatMap(Object.keys))].filter((key) => key !== "t" && key !== "t2" && typeof rows.find((row) => key in row)[key] !== "object");
+    const keys = [...new Set(rows.flatMap(Object.keys))].filter((key) => !["t", "t2", "run"].includes(key) && typeof rows.find((row) => key in row)[key] !== "object");
     const timed = rows.some((row) => "t" in row), head = [...(timed ? ["run", "start_ns", "end_ns"] : ["run"]), ...keys.map((key) => renamed[key] ?? key)];
     const lines = rows.map((row) => [
-      run, ...(timed ? [stamp(row.t), stamp(row.t2 ?? row.t)] : []), ...keys.map((key) => String(row[key] ?? "")),
+      row.run ?? run, ...(timed ? [stamp(row.t), stamp(row.t2 ?? row.t)] : []), ...keys.map((key) => String(row[key] ?? "")),
     ].map(quoted).join(","));
     return `${[head.join(","), ...lines].join("\r\n")}\r\n`;
   }
   function rowsOf(name) {
-    if (name === "heatmap") return panels.map.rows();
-    const { cells, points = [], thin = [] } = drawing.tablesOf(name);
-    if (name === "heatmap") return panels.map.rows();
-    return cells ?? [...points.map((row) => ({ ...row, too_few: 0 })), ...thin.map((row) => ({ ...row, too_few: 1 }))];
+    const { cells, points = [], thin = [] } = drawing.tablesOf(name), own = Object.assign({ heatmap: panels.map.rows }, ...panels.sections.map(({ csv }) => csv))[name];
+    return own?.() ?? cells ?? [...points.map((row) => ({ ...row, too_few: 0 })), ...thin.map((row) => ({ ...row, too_few: 1 }))];
   }
-  const renamedOf = (name) => (name === "rate" ? { ...RENAMED, v: "rate" } : RENAMED);
+  const renamedOf = (name) => (name === "rate" ? { ...RENAMED, v: "rate" } : name.startsWith("metric") ? { ...RENAMED, v: "value" } : RENAMED);
 
   // ---- png.
   function pictureOf(name) {
     const chart = find(name), canvases = [...chart.querySelectorAll("canvas")], box = chart.getBoundingClientRect(), HEAD = 34;
     const scale = Math.max(1, canvases[0].width / canvases[0].getBoundingClientRect().width), style = getComputedStyle(document.documentElement);
-    const picture = Object.assign(document.createElement("canvas"), { width: Math.round(box.width * scale), height: Math.round((box.height + HEAD) * scale) });
+    const picture = make("canvas", { width: Math.round(box.width * scale), height: Math.round((box.height + HEAD) * scale) });
     const pen = picture.getContext("2d");
     pen.scale(scale, scale);
     pen.fillStyle = style.getPropertyValue("--panel");
     pen.fillRect(0, 0, box.width, box.height + HEAD);
     pen.fillStyle = style.getPropertyValue("--ink");
     pen.font = "14px system-ui, sans-serif";
-    pen.fillText(`${chart.dataset.title}: ${now.run.name}`, 8, 21, box.width - 16);
+    pen.fillText([`${chart.dataset.title}: ${now.run.name}`, find("view-says")?.textContent].filter(Boolean).join(", "), 8, 21, box.width - 16);
     for (const canvas of canvases) {
       const { left, top, width, height } = canvas.getBoundingClientRect();
       pen.drawImage(canvas, left - box.left, top - box.top + HEAD, width, height);
@@ -47,7 +45,7 @@ const menus = (() => {
 
   // ---- Menus.
   function save(content, file) {
-    const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(content), download: file });
+    const link = make("a", { href: URL.createObjectURL(content), download: file });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   }
@@ -56,7 +54,7 @@ const menus = (() => {
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      const box = Object.assign(document.createElement("textarea"), { value: text });
+      const box = make("textarea", { value: text });
       document.body.append(box);
       box.select();
       document.execCommand("copy");
@@ -70,20 +68,9 @@ const menus = (() => {
     ["png", async (name) => save(await pictureOf(name), fileOf(name, "png"))],
   ];
   function menuOf(panel, chart) {
-    const menu = document.createElement("details"), summary = document.createElement("summary"), said = document.createElement("span");
-    const body = Object.assign(document.createElement("div"), { className: "menu" }), row = Object.assign(document.createElement("div"), { className: "row" });
-    menu.className = "tools";
-    summary.textContent = "⋯";
-    summary.setAttribute("aria-label", `How to read it, link, csv and png: ${chart.dataset.title}`);
-    said.setAttribute("role", "status");
-    row.append(...ACTS.map(([text, act]) => {
-      const button = Object.assign(document.createElement("button"), { type: "button", textContent: text });
-      button.addEventListener("click", () => act(chart.id, said));
-      return button;
-    }), said);
-    body.append(...[...panel.children].filter((child) => child.matches(".hint")), row);
-    menu.append(summary, body);
-    return menu;
+    const said = make("span", { role: "status" }), buttons = ACTS.map(([text, act]) => make("button", { type: "button", onclick: () => act(chart.id, said) }, text));
+    const summary = make("summary", { ariaLabel: `How to read it, link, csv and png: ${chart.dataset.title}` }, "⋯"), hints = [...panel.children].filter((child) => child.matches(".hint"));
+    return make("details", { className: "tools" }, summary, make("div", { className: "menu" }, ...hints, make("div", { className: "row" }, ...buttons, said)));
   }
   function listen() {
     every(".panel > header", (header) => {

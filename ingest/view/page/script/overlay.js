@@ -2,15 +2,14 @@
 // What lies over the pictures: one line through all panels over time with the values of all series there, the events that the story
 // names, and windows that are covered in part. Follows panels.js in the same script. Times are ms, latencies ns.
 const overlay = (() => {
-  const { page, now, find, every, when, memo } = chosen, { what, latency, atLeast, number } = words;
+  const { page, now, find, every, when } = chosen, { make, dotOf } = charting, { what, atLeast, number } = words;
   const READ = ["percentiles", "heatmap", "hosts", "threads", "rate", "surface"], ALWAYS = ["percentiles", "hosts", "rate"];
   const MOST = 8, EVENTS = 3, LEAST = 8; // lines of a panel; events that are marked; px, of a mark
   const layers = new Map();
   let place = null, held = null; // where the line is: {name, t}; what is under the pointer by itself
 
   // ---- Layers: one over the plot of each panel whose axis is time.
-  const viewOf = (name) => layers.has(name) && page.views[name];
-  const part = (kind) => Object.assign(document.createElement("div"), { className: kind });
+  const viewOf = (name) => layers.has(name) && page.views[name], part = (kind) => make("div", { className: kind });
   function drawn(name) {
     const view = page.views[name], plot = find(name).parentElement;
     if (!isTime(view) || !plot.matches(".plot")) return;
@@ -22,8 +21,9 @@ const overlay = (() => {
     }
     const layer = layers.get(name), { left, top } = view.padding();
     if (layer.parentElement !== plot) plot.append(layer);
-    const [width, height] = [view.signal("main"), view.height()], chart = find(name);
-    Object.assign(layer.style, { left: `${left}px`, top: `${chart.offsetTop + top}px`, width: `${width}px`, height: `${height}px` });
+    // In shares of the picture's width, as on paper that is another one than what it was drawn for; margins are shares of a width, too.
+    const [width, height] = [view.signal("main"), view.height()], chart = find(name), share = (px) => `${(100 * px) / chart.clientWidth}%`;
+    Object.assign(layer.style, { left: share(left), top: `${chart.offsetTop}px`, marginTop: share(top), width: share(width), aspectRatio: `${width} / ${height}` });
     layer.firstChild.replaceChildren(...partial(name, view), ...events(name, view));
     follow();
   }
@@ -34,9 +34,9 @@ const overlay = (() => {
       return false; // a chart without such signals
     }
   }
-  function box(kind, left, right, top, bottom, height) {
-    const element = part(kind), css = { left: `${left}px`, width: `${right - left}px`, top: `${top}px`, height: `${(bottom ?? height) - top}px` };
-    Object.assign(element.style, css);
+  function box(kind, view, [left, right], [top, bottom]) {
+    const element = part(kind), [across, down] = [view.signal("main"), view.height()].map((all) => (px) => `${(100 * px) / all}%`);
+    Object.assign(element.style, { left: across(left), width: across(right - left), top: down(top), height: down(bottom - top) });
     return element;
   }
   // ---- Windows that the data or the view cover in part, at the first and the last edge.
@@ -48,23 +48,15 @@ const overlay = (() => {
     const parts = name === "rate" ? [points.find(({ part: is }) => is), points.findLast(({ part: is }) => is)] : [first, last];
     return [...new Set(parts)].filter(Boolean).map(({ t, t2 }) => {
       const cut = (ms) => Math.min(view.signal("main"), Math.max(0, x(ms)));
-      return box("partial", cut(t), cut(t2), 0, null, view.height());
+      return box("partial", view, [cut(t), cut(t2)], [0, view.height()]);
     });
   }
-  // ---- Events: what the story names, or else the worst window, at its time and, where the picture has it, its latency or host.
-  function eventsOf() {
-    const { run } = now, placed = (seconds) => run.start + 1000 * seconds;
-    const told = (run.story?.findings ?? []).slice(0, EVENTS).map((finding) => ({
-      t: placed(finding.from_s), t2: placed(finding.to_s), who: finding.who, latency: finding.latency_ns, text: finding.value,
-    }));
-    if (run.story) return told;
-    const [worst] = panels.worstWindows();
-    if (!worst || worst.highest.v < words.NOTABLE * worst.least) return [];
-    const [host] = tables.excessIn("host", worst, worst.least);
-    return [{ t: worst.t, t2: worst.t2, who: { host: host?.name }, latency: [worst.least, worst.highest.v], text: latency(worst.highest.v) }];
-  }
+  // ---- Events: what the story names, at its time and, where the picture has it, its latency or host.
+  const placed = (seconds) => now.run.start + 1000 * seconds;
+  const eventsOf = () => (now.run.story?.findings ?? []).slice(0, EVENTS)
+    .map((finding) => ({ t: placed(finding.from_s), t2: placed(finding.to_s), who: finding.who, latency: finding.latency_ns, text: finding.value }));
   function events(name, view) {
-    const x = view.scale("x"), main = view.signal("main"), [begin, end] = ["begin", "end"].map((edge) => view.signal(edge)), height = view.height();
+    const x = view.scale("x"), main = view.signal("main"), [begin, end] = ["begin", "end"].map((edge) => view.signal(edge));
     if (!["heatmap", "hosts"].includes(name)) return [];
     return eventsOf().flatMap((event, rank) => {
       if (event.t >= end || event.t2 <= begin) return [];
@@ -73,7 +65,7 @@ const overlay = (() => {
       if (right - left < LEAST) [left, right] = [(left + right - LEAST) / 2, (left + right + LEAST) / 2];
       const span = name === "hosts" ? rowOf(view, event.who?.host) : whole ? null : heightsOf(view, event.latency);
       if (!span) return [];
-      const mark = box(`event rank${rank + 1}`, left, right, ...span, height), label = part("label");
+      const mark = box(`event rank${rank + 1}`, view, [left, right], span), label = part("label");
       label.textContent = event.text ?? "";
       label.classList.toggle("inside", left > main - 90);
       if (name === "heatmap") mark.append(label);
@@ -119,15 +111,8 @@ const overlay = (() => {
     });
   }
   function table(rows) {
-    const body = document.createElement("table");
-    for (const [key, value, color] of rows) {
-      const line = body.insertRow(), head = line.insertCell();
-      head.className = "key";
-      if (color) head.append(Object.assign(document.createElement("i"), { style: `background: ${color}` }));
-      head.append(key);
-      line.insertCell().textContent = value;
-    }
-    return body;
+    const line = ([key, value, color]) => make("tr", {}, make("td", { className: "key" }, ...(color ? [dotOf(color)] : []), key), make("td", {}, value));
+    return make("table", {}, ...rows.map(line));
   }
   const titled = (text) => Object.assign(part("title"), { textContent: text });
   function content() {
@@ -145,9 +130,7 @@ const overlay = (() => {
     const { width, height } = tip.getBoundingClientRect(), left = x + 16 + width > innerWidth ? Math.max(4, x - width - 16) : x + 16;
     Object.assign(tip.style, { left: `${left}px`, top: `${Math.max(4, Math.min(y + 14, innerHeight - height - 8))}px` });
   }
-  function tipOf() {
-    return find("vg-tooltip-element") ?? document.body.appendChild(Object.assign(document.createElement("div"), { id: "vg-tooltip-element" }));
-  }
+  const tipOf = () => find("vg-tooltip-element") ?? document.body.appendChild(make("div", { id: "vg-tooltip-element" }));
   // What Vega says of the mark under the pointer.
   function hint(name, event, value) {
     held = value === null || value === undefined || value === "" ? null : value;
@@ -162,8 +145,15 @@ const overlay = (() => {
     const view = viewOf(name), { left, width } = layers.get(name).getBoundingClientRect(), x = clientX - left;
     return x < 0 || x > width ? null : view.scale("x").invert(x).valueOf();
   }
+  // What a row of hosts or threads, a line of a legend, a value of a box is of: its cells are lit in the heat map.
+  function rowUnder(name, { clientY }) {
+    const { rows } = drawing.tablesOf(name), { top, height } = layers.get(name).getBoundingClientRect();
+    const row = rows?.[Math.floor(((clientY - top) / height) * rows.length)]?.row;
+    return row !== undefined && name !== "surface" ? `${name.slice(0, -1)}=${row}` : "";
+  }
   function moved(event) {
     const chart = event.target.closest?.(".chart"), name = chart?.id, view = name && viewOf(name);
+    panels.map.light(event.target.closest?.("[data-lit]")?.dataset.lit ?? (view ? rowUnder(name, event) : ""));
     if (!view || drawing.pulled.time) return void (place && hide());
     const t = timeUnder(name, event.clientX);
     if (t === null) return void (place && hide());

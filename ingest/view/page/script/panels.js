@@ -2,14 +2,14 @@
 // Follows tables.js in the same script, and the scripts of sections. Times are ms, latencies ns.
 const panels = (() => {
   const { MOST, percentileOf, pointsOf, thinOf } = tailboard;
-  const { now, memo, held, find, when, inClock, sayHighest, sayHighestOr, addressOf } = chosen, { table, inView, viewStep, linesOf, excessIn, tailOf } = tables;
+  const { now, memo, held, find, when, inClock, sayHighest, sayHighestOr, addressOf, isOurs } = chosen, { table, inView, viewStep, linesOf, excessIn, tailOf } = tables;
   const { what, alike, decade, latency, atLeast, number, WEIGHED, mixedIn, tooFew } = words;
   const LEGEND = 64; // as high as a legend of colors is at least: of one row it reached into the axis
   const MOST_TOLD = 16; // points of a load curve that are told one by one
   const SURFACE = ["99.99", "99.95", "99.9", "99.5", "99", "98", "95", "90", "75", "50"];
 
   function tailPanel(scope, height) {
-    if (isAlone(scope)) return { idle: `One ${scope}: it is what the panels of all show.` };
+    if (isAlone(scope)) return { alone: true };
     const { points, thin, gaps, rows, span, names, tail, width, typical } = tailOf(scope);
     const fewer = rows.length < names.length && `The ${rows.length} worst of ${names.length}.`, data = { points, thin, gaps, rows };
     const shown = [...points, ...thin].map((point) => ({ ...point, label: point.row }));
@@ -17,10 +17,13 @@ const panels = (() => {
     const says = sayHighest(shown, alike(shown), instead, ownWidth(width), fewer);
     return { data, signals: { what: what(tail), shared: now.state.colour === "absolute" ? scale() : beyond(typical, shown) }, span, height: Math.max(LEGEND, 12 + height * rows.length), says };
   }
-  // A panel by a label that has one value says nothing that others do not.
+  // A panel by a label that has one value says nothing that others do not; threads neither, where each host has one.
   function isAlone(scope) {
-    const { levels, tails: held } = now.run, level = held[`${scope}s`]?.steps[1] ?? levels[scope === "host" ? "hosts" : "threads"];
-    return Boolean(level) && new Set(level.keys.map((key) => key[scope])).size < 2;
+    const { levels, tails: held } = now.run, count = (label) => {
+      const level = held[`${label}s`]?.steps[1] ?? levels[`${label}s`];
+      return level ? new Set(level.keys.map((key) => key[label])).size : Infinity;
+    };
+    return count(scope) < 2 || (scope === "thread" && count("thread") === count("host"));
   }
   // Said by panels of which the page holds wider windows than those of the view.
   const ownWidth = (width) => width !== viewStep(linesOf()) && `Windows of ${width / 1000} s, the narrowest here that the page holds.`;
@@ -47,6 +50,15 @@ const panels = (() => {
   }
   // The label that is shown where bins are needed for it: threads only where the page has bins of them.
   const byBins = () => (now.state.by === "run" || (now.state.by === "thread" && !now.run.levels.threads) ? "" : now.state.by);
+  // The percentile of another run, in windows of the same width, where it has been as long under way; and how that is said.
+  function besideOf({ width, span: [from, to] }) {
+    const { run, state, content } = now, other = content.runs.find(({ name }) => name === state.beside && name !== run.name);
+    if (!other) return { ghost: [] };
+    const rows = table("", 0, other, state.kind, Math.max(1, Math.round(width / other.levels.cluster.step))), shift = run.start - other.start, wanted = percentileOf(state.p);
+    const points = pointsOf(rows, [""], [wanted]).map((point) => ({ ...point, t: point.t + shift, t2: point.t2 + shift, label: other.label }));
+    const [whole] = pointsOf(table("", 0, other), [""], [wanted]);
+    return { ghost: points.filter(({ t, t2 }) => t < to && t2 > from), said: `Grey: ${what(state.p)} of ${other.label}${whole ? `, ${atLeast(whole)} as a whole` : ""}.` };
+  }
   // The highest threads where the page has no bins of them: the percentile that it holds.
   function worstThreads() {
     const { state } = now;
@@ -66,28 +78,24 @@ const panels = (() => {
       return above.length ? above : aboveMedian;
     });
   }
+  // What a link to a time is made of: to a range around it.
+  function linkTo({ t, t2 }) {
+    const room = Math.max(3 * (t2 - t), 2 * viewStep()), seconds = (ms) => String(Number(((Math.min(now.run.end, Math.max(now.run.start, ms)) - now.run.start) / 1000).toFixed(2)));
+    return { href: addressOf({ from: seconds(t - room), to: seconds(t2 + room) }), textContent: when({ t, t2 }) };
+  }
   // A row of the table: its time is a link to it.
   function row({ t, t2 }, cells, wide = false) {
-    const line = document.createElement("tr"), link = document.createElement("a"), room = Math.max(3 * (t2 - t), 2 * viewStep());
-    const seconds = (ms) => String(Number(((Math.min(now.run.end, Math.max(now.run.start, ms)) - now.run.start) / 1000).toFixed(2)));
-    Object.assign(link, { textContent: when({ t, t2 }), href: addressOf({ from: seconds(t - room), to: seconds(t2 + room) }) });
-    line.insertCell().append(link);
-    for (const text of cells) line.insertCell().textContent = text;
-    if (wide) line.lastChild.colSpan = 6;
-    if (wide) line.lastChild.className = "sentence";
+    const line = charting.rowOf([charting.make("a", linkTo({ t, t2 })), ...cells]);
+    if (wide) Object.assign(line.lastChild, { colSpan: 6, className: "sentence" });
     return line;
   }
   function findingRows() {
-    const { run } = now, place = (seconds) => run.start + 1000 * seconds;
-    return (run.story?.findings ?? []).slice(MOST.sentences).map(({ text, from_s: from, to_s: to }) => {
-      const [t, t2] = [from, to].map(place);
-      return row({ t, t2 }, [inClock(text, t, t2)], true);
-    });
+    const rest = (now.run.story?.findings ?? []).slice(MOST.sentences), placed = ({ text, from_s, to_s }) => [text, ...[from_s, to_s].map((seconds) => now.run.start + 1000 * seconds)];
+    return rest.map(placed).map(([text, t, t2]) => row({ t, t2 }, [inClock(text, t, t2)], true));
   }
   function episodeRows() {
-    const { content, run } = now, ours = ({ run: name }) => content.runs.length === 1 || name === run.name;
     const sentence = ({ objective, group, peak, state }) => `${objective}, ${group}: peak ${peak}, ${state}`;
-    return (content.sections.episodes ?? []).filter(ours).slice(0, MOST.worst).map((episode) => row(episode, [sentence(episode)], true));
+    return (now.content.sections.episodes ?? []).filter(isOurs).slice(0, MOST.worst).map((episode) => row(episode, [sentence(episode)], true));
   }
   function sharesBy(by, window) {
     const held = by === "host" || now.run.levels.threads, said = ({ name, share }) => `${name || "-"} ${(100 * share).toFixed(0)} %`;
@@ -108,8 +116,8 @@ const panels = (() => {
       const few = thin.length && `${thin.length} of ${all} have too few samples: circles at their maximum.`;
       const rest = frail && `${frail} rest on fewer than 10 samples beyond them.`;
       const { data, series } = switched({ points, thin, whole: pointsOf(whole, whole.names, wanted) });
-      const says = sayHighest([...data.points, ...data.thin], ownWidth(merged.width), few, rest, mixedIn(merged));
-      return { merged, data, series, signals: { series }, says };
+      const { ghost, said } = besideOf(merged), says = sayHighest([...data.points, ...data.thin], said, ownWidth(merged.width), few, rest, mixedIn(merged));
+      return { merged, data: { ...data, ghost }, series, signals: { series }, says };
     },
     hosts: () => tailPanel("host", 28),
     threads: () => tailPanel("thread", 15),
@@ -180,12 +188,14 @@ const panels = (() => {
       return { data: { points, capacities: known }, signals, says: [...told, ...says, ...(without ? [`${without} of ${content.runs.length} runs have too few samples for ${what(state.p)}`] : [])].join("; ") };
     },
     * worst() {
-      const { state } = now, told = [...findingRows(), ...episodeRows()], windows = [];
-      for (const window of worstWindows()) {
+      const { state } = now, told = [...findingRows(), ...episodeRows()], windows = [], worst = worstWindows();
+      for (const window of drawing.isFolded("worst-rows") ? worst.slice(0, 1) : worst) {
         yield;
         const makers = ["host", "thread"].map((by) => sharesBy(by, window)), value = window.value ? atLeast(window.value) : "–";
         windows.push(row(window, [atLeast(window.highest), value, number(window.n), latency(window.excess), ...makers]));
       }
+      const [first] = windows, by = first?.cells[5].textContent;
+      find("worst-says").textContent = first ? `Most above ${what(state.p)} of the range: ${first.cells[0].textContent}${by ? `, by ${by}` : ""}.` : "";
       find("worst-rows").replaceChildren(...told, ...windows);
       find("worst-title").textContent = what(state.p);
       find("worst-excess").textContent = `above ${what(state.p)} of the range`;
@@ -206,5 +216,5 @@ const panels = (() => {
   // piecemeal and top as draw.js has them, opened(name, view) once a chart is there, shown() when controls are set anew.
   const sections = tailboard.sections.map((section) => section(offered));
   for (const section of sections) Object.assign(byName, section.panels);
-  return { byName, map, hand, sections, worstWindows };
+  return { byName, map, hand, sections, linkTo };
 })();

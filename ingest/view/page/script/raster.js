@@ -27,7 +27,7 @@ const raster = (() => {
     context.putImageData(picture, 0, 0);
   }
   function canvasOf(width, height) {
-    const canvas = Object.assign(document.createElement("canvas"), { width: Math.max(1, width), height: Math.max(1, height) });
+    const canvas = charting.make("canvas", { width: Math.max(1, width), height: Math.max(1, height) });
     return canvas.getContext("2d", { willReadFrequently: true });
   }
   // The color of each cell, as a canvas holds it: that of its shade, mixed with that of the highlight that has most of it.

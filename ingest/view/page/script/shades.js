@@ -80,7 +80,7 @@ const shades = (() => {
   function byRank({ each, placeOf }) {
     const last = Math.max(1, each.length - 1);
     const values = steps(0, each.length - 1).map((at) => each[Math.round(at)]);
-    return { shadeOf: (value) => placeOf(value) / last, values, title: `samples in a cell, by rank of ${each.length} counts` };
+    return { shadeOf: (value) => placeOf(value) / last, values, title: `samples, by rank of ${each.length} counts` };
   }
   function byPart({ each }, root, title) {
     const most = each.at(-1), curve = root ? Math.sqrt : (part) => part;
@@ -98,7 +98,7 @@ const shades = (() => {
     }
     return [least, most];
   }
-  const EVEN = "samples in a cell, shaded in proportion";
+  const EVEN = "samples, in proportion";
   // How a map is shaded: the function of a cell's value, what its legend says (stops from 0 to 1, texts, title), and the values.
   function scaleOf(map, axis, shading) {
     const values = weighedIn(map, axis), { rows, columns, n } = map;
@@ -111,11 +111,11 @@ const shades = (() => {
       const top = reached(found, 1 / RARE), most = each.at(-1);
       const text = (value) => (value === top && most > top ? `≥ ${percent(value)}` : percent(value));
       const shadeOf = (value) => Math.min(1, value / top);
-      return { values, shadeOf, ...labelled(steps(each[0], top, LABELS - 1), shadeOf, text), title: "share of the samples of its window that a cell has" };
+      return { values, shadeOf, ...labelled(steps(each[0], top, LABELS - 1), shadeOf, text), title: "share of its window" };
     }
     const many = `${EVEN}: at least half of the cells hold ${whole(each[cells.indexOf(Math.max(...cells))])}`;
     const { shadeOf, values: shown, title } = shading === "rank" && !isEven(cells) ? byRank(found)
-      : byPart(found, shading === "exponent", shading === "exponent" ? "samples in a cell, shaded by their square root" : shading === "rank" ? many : EVEN);
+      : byPart(found, shading === "exponent", shading === "exponent" ? "samples, by square root" : shading === "rank" ? many : EVEN);
     const [least, most] = rangeOf(map);
     const textOf = (value, at) => whole(at === 0 ? least : at === shown.length - 1 ? most : Math.min(most, Math.max(least, value)));
     return { values, shadeOf, ...labelled(shown, shadeOf, textOf), title };

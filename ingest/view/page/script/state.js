@@ -18,9 +18,7 @@ const chosen = (() => {
   const held = (key) => cache.has(JSON.stringify(key));
   const theme = () => memo("theme", () => themeOf(document.documentElement));
   const forgetTheme = () => cache.delete(THEME);
-  function forgetData() {
-    for (const key of cache.keys()) if (key !== THEME) cache.delete(key);
-  }
+  const forgetData = () => cache.forEach((_, key) => key !== THEME && cache.delete(key));
 
   // ---- Times and sentences.
   const clockOf = () => (now.run.relative ? "elapsed" : now.state.clock); // a run without a clock has its own seconds alone
@@ -97,6 +95,7 @@ const chosen = (() => {
     else history.pushState(null, "", address);
   }
   const settled = () => (slid = null);
+  const isOurs = ({ run }) => now.content.runs.length === 1 || run === now.run.name; // a mark or an episode
   const keysOf = () => Object.values(now.run.levels).flatMap((level) => level.keys);
   const chooseRun = () => (now.run = now.content.runs.find(({ name }) => name === now.state.run) ?? now.content.runs[0]);
 
@@ -117,6 +116,6 @@ const chosen = (() => {
   }
   return {
     page, now, WHOLE, find, every, memo, held, theme, forgetTheme, clockOf, zero, zone, when, inClock, sayHighestOr, sayHighest, change, correct, fromAddress, toAddress, addressOf, settled, dated,
-    chooseRun, keysOf, unpacked, replaced,
+    chooseRun, isOurs, keysOf, unpacked, replaced,
   };
 })();
