@@ -55,11 +55,12 @@ const overlay = (() => {
   const placed = (seconds) => now.run.start + 1000 * seconds;
   const eventsOf = () => (now.run.story?.findings ?? []).slice(0, EVENTS)
     .map((finding) => ({ t: placed(finding.from_s), t2: placed(finding.to_s), who: finding.who, latency: finding.latency_ns, text: finding.value }));
+  const isSelected = (who = {}) => ["host", "op"].every((label) => !who[label] || !now.state[label] || who[label] === now.state[label]);
   function events(name, view) {
     const x = view.scale("x"), main = view.signal("main"), [begin, end] = ["begin", "end"].map((edge) => view.signal(edge));
     if (!["heatmap", "hosts"].includes(name)) return [];
     return eventsOf().flatMap((event, rank) => {
-      if (event.t >= end || event.t2 <= begin) return [];
+      if (event.t >= end || event.t2 <= begin || !isSelected(event.who)) return [];
       const whole = event.t2 - event.t > 0.9 * (end - begin);
       let [left, right] = [Math.max(0, x(event.t)), Math.min(main, x(event.t2))];
       if (right - left < LEAST) [left, right] = [(left + right - LEAST) / 2, (left + right + LEAST) / 2];
