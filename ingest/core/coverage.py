@@ -90,6 +90,7 @@ FEWER, MORE = "short-log", "more-than-counted"
 AGAIN, ALL_LOGS = "copy the log again", "keep the logs of all jobs in one folder"
 SEE_INSPECT = "tailboard inspect shows more"
 OF_LOG = ("host", "volume", "job", "process")
+MOST_MISSING = MOST_SAMPLES >> 10  # of one entry: many are added up in int64
 PLAIN_NAMES = ("from_ns", "to_ns", "count", "low_ns", "high_ns")
 
 
@@ -99,6 +100,7 @@ class Missing(Value):
 
     `labels` are those that are known; any other may be anything. `from_ns` and `to_ns` are on the clock of the source's rows,
     None for any time of the run. `count` None is unknown. Each sample lies between `low_ns` and `high_ns`: None for no bound.
+    What a damaged file states beyond MOST_MISSING samples or 2^63 ns says nothing.
 
     Samples that are `counted_as` of some labels, as only what several jobs or operations did together is known, are missing from
     rows that tell these labels apart, and from no other. Samples that are `counted_within` a time (from, to in ns), as only how
@@ -116,6 +118,14 @@ class Missing(Value):
     counted_as: Mapping[str, str] = field(default_factory=dict)
     counted_within: tuple[int, int] | None = None
     narrower_ns: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.count is not None and self.count > MOST_MISSING:
+            object.__setattr__(self, "count", None)
+        if self.low_ns > INT64_MAX:
+            object.__setattr__(self, "low_ns", 0)
+        if self.high_ns is not None and self.high_ns > INT64_MAX:
+            object.__setattr__(self, "high_ns", None)
 
     @property
     def span(self) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+import re
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -314,6 +315,24 @@ def test_redis_counts_are_its_calls() -> None:
         assert [sum(bins.values()) for series, _, _, bins, _ in found if series.op == op] == [step for step in steps if step]
     assert {series.host for series, *_ in found} == {"h1"} and len(account.missing) == 2
     assert {value for *_, bins, _ in found for value in bins} <= {1032 * 2**k - 1 for k in range(21)}
+
+
+@pytest.mark.parametrize("stated", [10**30, 2**63, 2**62])
+def test_of_a_total_that_cannot_be_an_unknown_number_is_missing(
+    tmp_path: Path, stated: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (DATA / "sysbench1020_histogram.txt").read_text()
+    told = re.sub(r"(total number of events:\s+)\d+", rf"\g<1>{stated}", text)
+    assert told != text
+    path = tmp_path / "sysbench.txt"
+    path.write_text(told)
+    for words in (
+        ["percentiles", str(path), "--format", "csv"],
+        ["check", str(path), "--sla", "p99<5ms"],
+        ["explain", str(path)],
+    ):
+        assert tailboard(words) in (0, 1, 5), words
+        assert f"the tool itself counts {stated:,} operations" in " ".join("".join(capsys.readouterr()).split())
 
 
 def test_sysbench_events_are_all_there() -> None:
