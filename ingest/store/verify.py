@@ -23,7 +23,7 @@ FILE, NO_RUN, NO_SOURCE, NO_SERIES = "file", "no run", "no source", "no series"
 BINS, LAYOUTS, GENERATIONS = "bins", "layouts", "generations"
 STEPS, SAMPLES, ROLLUPS, STATES = "steps", "samples", "rollups", "states"
 TIMED = "service"  # kind of the operations that response and wait time by a schedule are derived from
-NOT_READ = "not read:"  # begins the note of a source whose rows were counted and not stored
+NOT_READ = "not read:"  # begins what is said of a source whose rows were counted and not stored
 Chosen = Callable[[str], bool]
 
 
@@ -345,8 +345,11 @@ def samples_differ(source: SourceRecord, stored: Mapping[str, int]) -> str:
     rows were counted and not stored, or whose account has no count.
     """
     account, held = source.account, sum(stored.values())
-    notes: Iterable[object] = account.get("notes") or ()
-    if source.state != COMPLETE or "samples" not in account or any(str(note).startswith(NOT_READ) for note in notes):
+    said = [
+        *map(str, account.get("notes") or ()),
+        *(str(entry["caveat"]["sentence"]) for entry in account.get("missing", {}).values()),
+    ]
+    if source.state != COMPLETE or "samples" not in account or any(text.startswith(NOT_READ) for text in said):
         return ""
     wanted, possible = stored_samples(source), {held}
     if "stored" not in account:  # of older versions: the samples of the file alone, not those of kinds that are derived from them

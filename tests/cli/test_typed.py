@@ -90,7 +90,7 @@ LINES = [  # what is typed, exit status, how the first line begins (of stdout wh
     ("heatmap A -o h.png", 0, "wrote h.png"),
     ("capacity my/archive --sla 5ms", 2, "'5ms' is no objective: give a percentile and a latency"),
     ("mark deploy", 2, "mark needs --run GLOB, as in "),
-    ("doctor", 1, "wrong     file: tailboard.db is not there"),
+    ("doctor", 1, "ok        readers: "),
     ("inspect hdr --json", 0, "["),
 ]  # fmt: skip
 

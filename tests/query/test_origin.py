@@ -44,7 +44,7 @@ WANTED = Wanted(parse_percentiles("50,99,99.9,100"), below_ns=(5_000_000,))
 CAPABILITIES = {
     name: one for where in (origins, capabilities) for name, one in vars(where).items() if isinstance(one, Capability)
 }
-FILE_ALONE = {"LOGS", "WEIGHED", "PERCENTILES", "INTERVAL_LOG"}
+FILE_ALONE = {"LOGS", "WEIGHED", "PERCENTILES", "INTERVAL_LOG", "SLOWEST"}
 KEPT = {"OFFSETS", "OFFSET_TICKS", "BREATHS", "WHOLE_RUNS"}
 OFFERED = {
     "files": FILE_ALONE | KEPT,

@@ -73,7 +73,7 @@ COUNTS = {
 }
 TIMELESS = ("marks", "episodes", "findings")
 
-OF_ACCOUNT = ("samples", "stored", "notes", STEP)
+OF_ACCOUNT = ("samples", "stored", "notes", "missing", STEP)
 OF_SOURCE = ("id", "path", "size", "digest", "context", "state", "refused", *(f"account.{name}" for name in OF_ACCOUNT))
 RECORD_FIELDS = ("record", "run.id", "generation", *(f"source.{name}" for name in OF_SOURCE))
 SERIES = ("run", "source", "generation", "step", "kind", "segment", "layout", *LABELS)
