@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.grid import WEIGHT_BITS
-from ingest.core.intervals import Intervals, no_exact
+from ingest.core.intervals import Intervals, concatenate, no_exact
 from ingest.core.labels import THREAD, Group
 from ingest.core.layout import Layout, LogLinear, Mixed, common_layout, outlined
 from ingest.core.quantiles import Percentile, Ranked, extremes, parse_percentiles
@@ -221,9 +221,19 @@ def _key(labels: Sequence[str], answer: Answer, extra: Sequence[str]) -> dict[st
     return key
 
 
+def _in_one_order(answer: Answer) -> list[Intervals[Group]]:
+    """Return the rows of an answer by their keys, those of a layout together: the same page, in whatever parts they came."""
+    alike: dict[tuple[Layout, bool, bool], list[Intervals[Group]]] = {}
+    for part in answer.parts:
+        if len(part):
+            kind = part.layout, part.completions is None, bool(mixed_rows(answer, part).any())
+            alike.setdefault(kind, []).append(part)
+    return sorted((concatenate(parts).in_key_order() for parts in alike.values()), key=lambda part: tuple(part.table))
+
+
 def _level(answer: Answer, run: Overview, extra: Sequence[str], streams: Streams) -> dict[str, Any]:
     """Return what the JSON says of a level, its numbers added to the streams."""
-    parts = sorted((part.in_key_order() for part in answer.parts if len(part)), key=lambda part: tuple(part.table))
+    parts = _in_one_order(answer)
     clock = _clock(answer, run)
     exact = any(part.exact is not None and bool(part.exact.known.any()) for part in parts)
     weighted = any(part.completions is not None for part in parts)
@@ -313,7 +323,7 @@ def _tail_rows(answers: Iterable[Answer], streams: Streams) -> dict[str, Any]:
     for answer in answers:
         content = content or _times(answer)
         low, step, _ = _clock(answer)
-        for part in map(Intervals.in_key_order, answer.parts):
+        for part in _in_one_order(answer):
             ordered = part.take(np.lexsort((part.start_ns, part.series)))
             codes, counts = np.unique(ordered.series, return_counts=True)
             for code in codes.tolist():
