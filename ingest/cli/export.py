@@ -86,7 +86,9 @@ def _export_parquet(options: Options) -> None:
     if not sys.stdout.seekable():
         raise UsageError("parquet goes into a file: -o x.parquet")
     with opened(options) as origin:
-        write_parquet(origin, settled_in(origin, _every_series(options)), sys.stdout.buffer)
+        question = settled_in(origin, _every_series(options))
+        write_parquet(origin, question, sys.stdout.buffer)
+        _say_what_is_missing(origin, question)
 
 
 def _every_series(options: Options) -> Question:
@@ -126,8 +128,10 @@ def _exported(options: Options, question: Question) -> Iterator[tuple[Intervals[
     """
     with opened(options) as origin:
         clocks = {record.run: _elapsed_stamp(record.start_ns) for record in origin.runs() if record.relative}
-        for windows in origin.windows(settled_in(origin, question)):
+        question = settled_in(origin, question)
+        for windows in origin.windows(question):
             yield windows, clocks
+        _say_what_is_missing(origin, question)
 
 
 def _elapsed_stamp(start_ns: int) -> Stamp:
@@ -231,6 +235,11 @@ def _series(origin: Origin, question: Question) -> Batches:
     """Yield the windows of each series at the stored step, and the names of their labels; says what is missing of them."""
     for rows in origin.windows(replace(question, by=LABELS)):
         yield rows, ("run", "kind", *LABELS)
+    _say_what_is_missing(origin, question)
+
+
+def _say_what_is_missing(origin: Origin, question: Question) -> None:
+    """Print what an answer about all that was written says: windows by themselves do not show what they lack."""
     for text in origin.answer(replace(question, step="all", where={"kind": "*", **question.where})).warnings:
         say(text)
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from ingest.core.coverage import sentences
 from ingest.core.errors import InputError
 from ingest.core.grid import MS, coarsened
 from ingest.core.intervals import Intervals, Sum, in_time_order
 from ingest.core.labels import Group
 from ingest.core.layout import Layout, LogLinear, hdr_half, hdr_layout, parse_layout
 from ingest.core.units import UNITS_NS
+from ingest.query.coverage import folded
 from ingest.query.means import REMEDY
 from ingest.query.origin import INTERVAL_LOG, Origin
 from ingest.query.plan import settled
@@ -65,7 +67,7 @@ def _unit(layouts: Iterable[Layout]) -> int:
 
 def from_files(files: Files, question: Question) -> IntervalLog:
     """Return the windows of files, added up over all of them as they are read."""
-    from ingest.query.aggregate import run_starts, warnings_of
+    from ingest.query.aggregate import beside_entries, run_starts
     from ingest.query.streaming import entries_at_once, streams
 
     check_labels(question, files.found.labels)
@@ -87,7 +89,8 @@ def from_files(files: Files, question: Question) -> IntervalLog:
 
     def warnings() -> Sequence[str]:
         said = (steady_words(question, run, starts[run]) for run in runs)
-        return [*filter(None, said), *apart, *warnings_of(sources, files.found)]
+        lacks = folded(entry.caveat for source in sources for entry in source.context.account.missing)
+        return [*filter(None, said), *apart, *beside_entries(sources, files.found), *sentences(lacks)]
 
     return IntervalLog(windows, names, unit, start, warnings)
 

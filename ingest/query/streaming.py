@@ -26,7 +26,7 @@ from ingest.read import read
 from ingest.read.account import Account
 from ingest.read.format_names import HDR
 from ingest.read.hdr import log as hdr_log
-from ingest.read.missing import own_step
+from ingest.read.missing import own_step, unreadable
 from ingest.read.sources import Source
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def streams(
         try:
             yield from read(source, rows_in=in_chunks if source.format == HDR else None)
         except InputError as error:
-            source.context.account.note(f"not read: {error.reason}")
+            source.context.account.lack(unreadable(source, error.reason))
 
     def windows(source: Source) -> Iterator[Intervals[Group]]:
         for chunk in rows(source):

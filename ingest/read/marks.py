@@ -209,15 +209,17 @@ class MarksFile(NamedTuple):
     @property
     def said(self) -> list[str]:
         """Return sentences about the lines that were taken, repaired and left out."""
-        account = self.account
-        sentences = [f"{self.path}: {counted(len(self.marks), 'mark')}"]
-        sentences += [f"{self.path}: {note}" for note in (*account.notes, *filter(None, [account.cut_short]))]
-        sentences += [f"{self.path}: {count:,} {reason}" for reason, count in sorted(account.skipped.items())]
-        sentences += [f"{self.path}: {counted(count, 'mark')}: {reason}" for reason, count in sorted(account.repaired.items())]
-        shown = [str(finding) for finding in account.findings if finding.action == "rejected"]
-        sentences += shown
-        left = account.rows_rejected - len(shown)
-        return sentences + ([f"{self.path}: ... and {left:,} more {plural(left, 'line')} rejected"] if left > 0 else [])
+        return [f"{self.path}: {counted(len(self.marks), 'mark')}", *said_of(self.path, self.account, "mark")]
+
+
+def said_of(path: Path, account: Account, what: str) -> list[str]:
+    """Return sentences about the lines of a file, each of which is one of `what`, that were repaired and left out."""
+    sentences = [f"{path}: {note}" for note in (*account.notes, *filter(None, [account.cut_short]))]
+    sentences += [f"{path}: {count:,} {reason}" for reason, count in sorted(account.skipped.items())]
+    sentences += [f"{path}: {counted(count, what)}: {reason}" for reason, count in sorted(account.repaired.items())]
+    shown = [str(finding) for finding in account.findings if finding.action == "rejected"]
+    left = account.rows_rejected - len(shown)
+    return [*sentences, *shown, *([f"{path}: ... and {left:,} more {plural(left, 'line')} rejected"] if left > 0 else [])]
 
 
 def read_marks(path: Path) -> MarksFile:
@@ -258,19 +260,23 @@ def _longest(marks: Sequence[Mark]) -> list[Mark]:
     return [marks[place] for place in sorted(ranked[:MOST_MARKS])]
 
 
-def _lines(path: Path, account: Account) -> Iterator[Mark]:
-    """Yield the marks of a file of lines; `account` counts them."""
-    columns: tuple[str, ...] = ()
-    heading = False
+def numbered_cells(path: Path, account: Account) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the cells of each line that holds any; what is no CSV is rejected, comments are passed over."""
     for number, line in numbered_lines(path, account):
         text = line.decode("utf-8", "backslashreplace").lstrip("\ufeff").strip()
         if not text or text.startswith("#"):
             continue
         try:
-            cells = next(csv.reader([text], strict=True, skipinitialspace=True)) if '"' in text else text.split(",")
+            yield number, next(csv.reader([text], strict=True, skipinitialspace=True)) if '"' in text else text.split(",")
         except csv.Error as error:
             account.reject(f"it is not CSV ({error})", [number])
-            continue
+
+
+def _lines(path: Path, account: Account) -> Iterator[Mark]:
+    """Yield the marks of a file of lines; `account` counts them."""
+    columns: tuple[str, ...] = ()
+    heading = False
+    for number, cells in numbered_cells(path, account):
         if not heading and not account.rows:
             heading, columns = True, _heading(cells)
             if columns:

@@ -10,18 +10,16 @@ value of a metric is left out and counted with its reason.
 
 from __future__ import annotations
 
-import csv
 import math
 from pathlib import Path
 from typing import NamedTuple
 
-from ingest.core.errors import InputError, UsageError, counted, plural
+from ingest.core.errors import InputError, UsageError, counted
 from ingest.core.marks import one_line
 from ingest.core.units import Instant
 from ingest.read.account import Account
-from ingest.read.discovery import check_is_file
-from ingest.read.marks import instant_of, is_unzoned
-from ingest.read.text import numbered_lines
+from ingest.read.discovery import check_is_there
+from ingest.read.marks import instant_of, is_unzoned, numbered_cells, said_of
 
 COLUMNS = ("time", "name", "value")
 FORM = "give lines of time,name,value"
@@ -29,28 +27,29 @@ TIME_FORM = "give ISO 8601, epoch seconds or ms, or +90s (from the run's start)"
 
 
 class MetricsFile(NamedTuple):
-    """The values of each metric of a file in its order, as (time, value), and what is said of other lines."""
+    """The values of each metric of a file in its order, as (time, value), and what became of its lines."""
 
+    path: Path
     values: dict[str, list[tuple[Instant, float]]]
-    said: list[str]
+    account: Account
+
+    @property
+    def said(self) -> list[str]:
+        """Return sentences about the lines that were repaired and left out."""
+        return said_of(self.path, self.account, "value")
 
 
 def read_metrics(path: Path) -> MetricsFile:
     """Return the metrics of a file; InputError where it cannot be read or no line of it is a value."""
-    check_is_file(path)
-    if not path.exists():
-        raise InputError("cannot be read: no such file", path)
+    check_is_there(path)
     account, values = Account(str(path)), dict[str, list[tuple[Instant, float]]]()
-    for number, raw in numbered_lines(path, account):
-        line = raw.decode("utf-8", "backslashreplace").lstrip("\ufeff").strip()
-        if not line or line.startswith("#"):
+    for number, raw in numbered_cells(path, account):
+        cells = [cell.strip() for cell in raw]
+        if not account.rows and tuple(map(str.lower, cells)) == COLUMNS:
             continue
         try:
-            cells = [cell.strip() for cell in next(csv.reader([line], strict=True, skipinitialspace=True))]
-            if not account.rows and tuple(cell.lower() for cell in cells) == COLUMNS:
-                continue
             at, name, value = _value(cells)
-        except (csv.Error, UsageError) as error:
+        except UsageError as error:
             account.reject(str(error), [number])
             continue
         if is_unzoned(cells[0]):
@@ -58,15 +57,12 @@ def read_metrics(path: Path) -> MetricsFile:
         else:
             account.accept(1)
         values.setdefault(name, []).append((at, value))
-    rejected = [finding for finding in account.findings if finding.action == "rejected"]
-    if not values:
-        if rejected:
-            raise InputError(f"no line of it is a value of a metric: {rejected[0].reason}", path, rejected[0].line)
+    if values:
+        return MetricsFile(path, values, account)
+    if not account.rows_rejected:
         raise InputError(f"it holds no metrics: {FORM}", path)
-    left = account.rows_rejected - len(rejected)
-    said = [f"{path}: {counted(count, 'value')}: {reason}" for reason, count in sorted(account.repaired.items())]
-    said += map(str, rejected)
-    return MetricsFile(values, said + ([f"{path}: ... and {left:,} more {plural(left, 'line')} rejected"] if left > 0 else []))
+    first = account.findings[0]
+    raise InputError(f"no line of it is a value of a metric: {first.reason}", path, first.line)
 
 
 def _value(cells: list[str]) -> tuple[Instant, str, float]:

@@ -159,9 +159,10 @@ def overviews_from_store(store: Store, names: Mapping[str, str], wanted: WantedO
     for ticks in all_ticks(met, kept):
         mine = tuple(run for run in sorted(names) if names[run] == ticks.run)
         relative = all(records[run].zero == UNKNOWN_ZERO for run in mine)
-        accounts = [source.account for run in mine for source in store.sources(run)]
+        accounts = {run: [source.account for source in store.sources(run)] for run in mine}
         cut = (f"the load of {run} was cut off: run it again to complete it" for run in mine if records[run].state != COMPLETE)
         start = min(records[run].start_ns for run in mine)
-        lacks = cut_short(entry for run in mine for entry in stored_entries(run, accounts))
-        overviews.append(OffsetOverview(ticks, mine, start, relative, warnings=(*cut, *troubles(accounts), *lacks)))
+        lacks = cut_short(entry for run, own in accounts.items() for entry in stored_entries(run, own))
+        said = troubles(account for own in accounts.values() for account in own)
+        overviews.append(OffsetOverview(ticks, mine, start, relative, warnings=(*cut, *said, *lacks)))
     return overviews

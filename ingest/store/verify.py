@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from ingest.core.errors import listed, plural
 from ingest.core.grid import SECOND
 from ingest.core.labels import CORRECTED, OFFSET, bare_kind
+from ingest.read.missing import REFUSED_FILE
 from ingest.store.lifecycle import step_in, unfinished
 from ingest.store.records import COMPLETE, DELETING, SINCE, WATCHED, RunRecord, SourceRecord, stored_samples
 
@@ -23,7 +24,7 @@ FILE, NO_RUN, NO_SOURCE, NO_SERIES = "file", "no run", "no source", "no series"
 BINS, LAYOUTS, GENERATIONS = "bins", "layouts", "generations"
 STEPS, SAMPLES, ROLLUPS, STATES = "steps", "samples", "rollups", "states"
 TIMED = "service"  # kind of the operations that response and wait time by a schedule are derived from
-NOT_READ = "not read:"  # begins what is said of a source whose rows were counted and not stored
+NOT_READ = "not read:"  # begins the note of a source whose rows were counted and not stored, as older versions left it
 Chosen = Callable[[str], bool]
 
 
@@ -345,11 +346,9 @@ def samples_differ(source: SourceRecord, stored: Mapping[str, int]) -> str:
     rows were counted and not stored, or whose account has no count.
     """
     account, held = source.account, sum(stored.values())
-    said = [
-        *map(str, account.get("notes") or ()),
-        *(str(entry["caveat"]["sentence"]) for entry in account.get("missing", {}).values()),
-    ]
-    if source.state != COMPLETE or "samples" not in account or any(text.startswith(NOT_READ) for text in said):
+    refused = any(entry["caveat"]["code"] == REFUSED_FILE for entry in account.get("missing", {}).values())
+    refused |= any(str(note).startswith(NOT_READ) for note in account.get("notes") or ())
+    if source.state != COMPLETE or "samples" not in account or refused:
         return ""
     wanted, possible = stored_samples(source), {held}
     if "stored" not in account:  # of older versions: the samples of the file alone, not those of kinds that are derived from them

@@ -141,6 +141,21 @@ def test_what_cannot_be_exported_is_said(words: tuple[str, ...], sentence: str) 
     assert sentence in tailboard("export", TAGGED, "--format", "hlog", *words, status=2).stderr
 
 
+@pytest.mark.parametrize("form", ["csv", "hlog", "otlp", "parquet"])
+def test_an_export_says_what_a_file_that_breaks_off_lacks(tmp_path: Path, form: str) -> None:
+    packed = gzip.compress(TAGGED.read_bytes())
+    path, store, output = tmp_path / "a" / "x.hlog.gz", f"sqlite:{tmp_path / 's.db'}", ("-o", tmp_path / f"out.{form}")
+    path.parent.mkdir()
+    path.write_bytes(packed[: len(packed) * 2 // 3])
+    tailboard("load", path, "--run", "r", "--store", store)
+    words = output if form in ("csv", "parquet") else ("--format", form)
+    of_file, of_store = (tailboard("export", source, *words).stderr for source in (path, store))
+    assert "damaged or cut off" in of_file and "everything after that is missing" in of_file
+    assert [line for line in of_file.splitlines() if "missing" in line] == [
+        line for line in of_store.splitlines() if "missing" in line
+    ]
+
+
 def test_a_target_rate_that_was_missed_is_said() -> None:
     done = tailboard("percentiles", TAGGED, "--rate", "2000", "--where", "kind=service", "--step", "all")
     assert "coordinated omission: judged by the " in done.stdout + done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,14 @@ def test_lines_without_a_value_are_left_out_and_said(tmp_path: Path) -> None:
     ):
         assert f":{line}: " in said and why in said
     assert "1 value: time has no zone: taken as UTC" in said
+
+
+def test_a_file_that_breaks_off_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv.gz"
+    packed = gzip.compress("".join(f"+{at}s,a,{at * at}\n" for at in range(40_000)).encode())
+    path.write_bytes(packed[: len(packed) // 2])
+    found = read_metrics(path)
+    assert 0 < len(found.values["a"]) < 40_000 and "damaged or cut off" in found.said[0]
 
 
 @pytest.mark.parametrize(

@@ -74,10 +74,7 @@ if TYPE_CHECKING:
 
 RUNS_NAMED = 4
 EMPTY: Mapping[str, Any] = {}
-OPEN = (
-    "omission",
-    *(f"metric{place}" for place in range(metric_section.MOST)),
-)  # the panels below the first screen that are open
+OPEN = ("omission", *(f"metric{place}" for place in range(metric_section.MOST)))  # of the panels below the first screen
 TROUBLE = re.compile(r"[\d,]+ rows? (repaired|rejected): ")
 MOST_LINES = 8
 PERCENTILE = "99"
@@ -92,25 +89,8 @@ LINES = ("percentiles", "rate", "distribution")  # whose legend is the page's ow
 RUN_SPECS = ("runs", "maps", "load")
 GROUPINGS = ("op", "host", "thread")
 CONTROLS = (
-    *(
-        "run",
-        "beside",
-        "kind",
-        "op",
-        "host",
-        "by",
-        "p",
-        "also",
-        "tail",
-        "colour",
-        "from",
-        "to",
-        "clock",
-        "axis",
-        "shading",
-        "palette",
-    ),
-    *("drop", "least", "most", "highlight", "box", "off", "sla", "open"),
+    *("run", "beside", "kind", "op", "host", "by", "p", "also", "tail", "colour", "from", "to", "clock", "axis", "shading"),
+    *("palette", "drop", "least", "most", "highlight", "box", "off", "sla", "open"),
 )
 ACROSS = {"total_iodepth": "queue depth of all jobs", "numjobs": "jobs"}
 # The page's own script, joined in this order; what sections add stands between.
