@@ -287,17 +287,11 @@ def titles() -> str:
 
 
 @cache
-def _reader(place: str) -> Reader:
-    """Return the reader at MODULE:NAME."""
-    module, _, name = place.partition(":")
-    reader: Reader = getattr(import_module(module), name)
-    return reader
-
-
-@cache
 def reader_of(name: str) -> Reader:
     """Return the reader of a format; its module is imported when it is asked for first."""
-    return _reader(format_of(name).module)
+    module, _, value = format_of(name).module.partition(":")
+    reader: Reader = getattr(import_module(module), value)
+    return reader
 
 
 def is_timed(name: str) -> bool:
