@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from ingest import __version__
-from ingest.cli.answers import answered, asked, settled_in, warn
+from ingest.cli.answers import answered, asked, warn
 from ingest.cli.options import TICKS, UNIT, Asking, Showing, command, formats, option
 from ingest.cli.output import say
 from ingest.cli.sources import chosen, opened, split_sources
@@ -81,12 +81,13 @@ def export(options: Options) -> None:
 
 def _export_parquet(options: Options) -> None:
     """Write a file of Parquet."""
+    from ingest.query.plan import settled
     from ingest.view.arrow import write_parquet
 
     if not sys.stdout.seekable():
         raise UsageError("parquet goes into a file: -o x.parquet")
     with opened(options) as origin:
-        question = settled_in(origin, _every_series(options))
+        question = settled(origin, _every_series(options))
         write_parquet(origin, question, sys.stdout.buffer)
         _say_what_is_missing(origin, question)
 
@@ -126,9 +127,11 @@ def _exported(options: Options, question: Question) -> Iterator[tuple[Intervals[
 
     Where what is printed cannot be written, the windows end before their store is closed.
     """
+    from ingest.query.plan import settled
+
     with opened(options) as origin:
         clocks = {record.run: _elapsed_stamp(record.start_ns) for record in origin.runs() if record.relative}
-        question = settled_in(origin, question)
+        question = settled(origin, question)
         for windows in origin.windows(question):
             yield windows, clocks
         _say_what_is_missing(origin, question)
