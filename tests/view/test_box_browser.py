@@ -207,6 +207,8 @@ def test_a_box_is_answered_where_it_was_drawn_and_who_made_it_leads(browser, tmp
         card = page.locator("#boxed").bounding_box()
         assert card["x"] + card["width"] < left or card["x"] > right  # beside the box, over the map
         assert top < card["y"] + 20 < top + page.evaluate("tailboard.views.heatmap.height()")
+        tip = page.evaluate("document.querySelector('#vg-tooltip-element.visible')?.getBoundingClientRect().toJSON()")
+        assert not tip or tip["right"] <= card["x"] or tip["left"] >= card["x"] + card["width"], "it covers the answer"
         page.locator("#boxed select").focus()
         page.locator("#boxed select").select_option("before")
         settle(page)

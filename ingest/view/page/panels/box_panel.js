@@ -153,6 +153,7 @@
     held.setAttribute("aria-label", "Held against");
     place.replaceChildren(...said.slice(0, 1).map((sentence) => element("p", sentence, { className: "verdict" })), element("label", "against "), more);
     place.querySelector("label").append(held);
+    find("vg-tooltip-element")?.classList.remove("visible"); // what was said of the window under the hand lay where this is now
     if (chosen) held.focus();
     if (!view || !plot.matches(".plot")) return;
     if (place.parentElement !== plot) plot.append(place);

@@ -128,8 +128,9 @@ const overlay = (() => {
     tip.classList.toggle("visible", nodes.length > 0);
     if (!nodes.length) return;
     tip.replaceChildren(...nodes);
-    const { width, height } = tip.getBoundingClientRect(), left = x + 16 + width > innerWidth ? Math.max(4, x - width - 16) : x + 16;
-    Object.assign(tip.style, { left: `${left}px`, top: `${Math.max(4, Math.min(y + 14, innerHeight - height - 8))}px` });
+    const { width, height } = tip.getBoundingClientRect(), top = Math.max(4, Math.min(y + 14, innerHeight - height - 8)), answer = find("boxed")?.getBoundingClientRect();
+    const isOver = answer && x + 16 + width > answer.left && x < answer.left && top < answer.bottom && top + height > answer.top; // what is said of a box
+    Object.assign(tip.style, { left: `${isOver || x + 16 + width > innerWidth ? Math.max(4, x - width - 16) : x + 16}px`, top: `${top}px` });
   }
   const tipOf = () => find("vg-tooltip-element") ?? document.body.appendChild(make("div", { id: "vg-tooltip-element" }));
   // What Vega says of the mark under the pointer.
