@@ -29,7 +29,7 @@ tests/vega/node_modules: tests/vega/package-lock.json
 
 # Readers and questions without the loops in C: what is installed where there is no compiler.
 test-numpy: $(READY)
-	TAILBOARD_NUMPY=1 $(BIN)/python -m pytest $(SPREAD) -m "not slow and not soak" tests/read tests/query tests/any tests/test_*.py
+	TAILBOARD_NUMPY=1 $(BIN)/python -m pytest $(SPREAD) -m "not slow and not soak" tests/read tests/query tests/any tests/test_kernel.py
 
 # The store on the other major, 8.19, as a double and as a real node of Maven Central: its contract, faults, kills.
 test-real: $(READY)

@@ -51,26 +51,28 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark `slow` what of a table of cases `make test` leaves out: all but one, which is none for the double if there is another.
+    """Mark what of a table of cases is for `make soak` alone, and what is `slow`, which `make test` leaves out.
 
-    The one in the middle stays: ends are where a table has its simplest and its oddest case. The contract of all origins and
-    `make test-real` take whole tables.
+    A table that is marked `cases(n)`, as its cases take long, has n before the soak, spread over it. `make test` takes one of a table,
+    which is none for the double if there is another: the one in the middle, as ends are where a table has its simplest and its
+    oddest case. The contract of all origins and `make test-real` take all that is left.
     """
-    if "TAILBOARD_TEST_SERVER" in os.environ:
-        return
     tables: defaultdict[Any, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        is_quick = not any(item.iter_markers("slow")) and not any(item.iter_markers("soak"))
-        if (
-            isinstance(item, pytest.Function)
-            and hasattr(item, "callspec")
-            and is_quick
-            and not str(item.path).startswith(CONTRACT)
-        ):
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and not any(item.iter_markers("soak")):
             tables[item.parent, item.originalname].append(item)
     for cases in tables.values():
-        plain = [item for item in cases if not _asks_the_double(item)] or cases
+        marked = cases[0].get_closest_marker("cases")
+        most = min(marked.args[0], len(cases)) if marked else len(cases)
+        kept = [cases[(2 * place + 1) * len(cases) // (2 * most)] for place in range(most)]
         for item in cases:
+            if item not in kept:
+                item.add_marker(pytest.mark.soak)
+        quick = [item for item in kept if not any(item.iter_markers("slow"))]
+        plain = [item for item in quick if not _asks_the_double(item)] or quick
+        if "TAILBOARD_TEST_SERVER" in os.environ or str(cases[0].path).startswith(CONTRACT):
+            continue
+        for item in quick:
             if item is not plain[len(plain) // 2]:
                 item.add_marker(pytest.mark.slow)
 

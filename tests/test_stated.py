@@ -106,6 +106,7 @@ def test_all_ops_are_one_where_the_tool_counts_them_together() -> None:
 # Recordings of fio.
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("store", ["sqlite", "double"])
 @pytest.mark.parametrize("case", ["group-reporting", "gr-rare-op", "two-sections", "cases/group-raw-333", "starts-numjobs"])
 def test_logs_that_are_loaded_one_by_one_are_held_against_the_same_sum(case: str, store: str, tmp_path: Path) -> None:

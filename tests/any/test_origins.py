@@ -24,7 +24,6 @@ from ingest.query.question import Question
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
 from ingest.view.text import csv_lines
-from tests.effort import few
 from tests.store import test_contract, test_histograms, test_layouts
 from tests.store.grounds import grounds, loaded
 
@@ -37,11 +36,10 @@ WANTED = Wanted(parse_percentiles("0,50,90,99,99.9,100"), below_ns=(1000, 5_000_
 
 @dataclass(frozen=True)
 class Case:
-    """Data, how they are read and loaded, what is asked of them, how many of the questions are quick and of the warnings alike."""
+    """Data, how they are read and loaded, what is asked of them, and how many of the warnings are alike."""
 
     place: Callable[[Path], tuple[Path, dict[str, Any]]]
     questions: Mapping[str, Question]
-    quick: int = 0
     warnings: int = 0
     loading: dict[str, Any] = field(default_factory=dict)
 
@@ -100,16 +98,16 @@ OF_MANY_RUNS = {
 OF_LAYOUTS = {f"question {number}": one for number, one in enumerate(test_layouts.ASKED[:-1], 1)}  # the last begins after its end
 WHOLE = ("sysbench", "ceph", "prom")  # histograms of 2 to 10 s: no window of 1 s can be had
 CASES = {
-    "archive of CBT": Case(there(test_contract.EXAMPLE), test_contract.QUESTIONS, 6),
-    "archive with many runs": Case(unpacked, OF_MANY_RUNS, 3),
-    "means": Case(there("fio/means-100"), OF_MEANS, 3, 1),
-    "means of a group": Case(there("fio/means-grouped"), OF_MEANS, 1, 1),
-    "means of the last job": Case(there("fio/means-last-job"), OF_MEANS, 1, 1),
-    "single operations": Case(there("raw/both", prefer="raw"), OF_EVENTS, 1),
-    "histograms beside single operations": Case(there("raw/both", prefer="hist"), OF_EVENTS, 1),
-    "tags": Case(there("hdr/tagged.hlog", recorded_unit_ns=1, t0=test_contract.ZERO["t0"]), OF_HDR, 1),
-    "few digits": Case(there("hdr/2.1.12-3-digits-lowest-1000.hlog", recorded_unit_ns=1, t0=test_contract.ZERO["t0"]), OF_HDR, 1),
-    "many layouts": Case(there("hdr/double.hlog", recorded_unit_ns=1000), OF_LAYOUTS, 3),
+    "archive of CBT": Case(there(test_contract.EXAMPLE), test_contract.QUESTIONS),
+    "archive with many runs": Case(unpacked, OF_MANY_RUNS),
+    "means": Case(there("fio/means-100"), OF_MEANS, 1),
+    "means of a group": Case(there("fio/means-grouped"), OF_MEANS, 1),
+    "means of the last job": Case(there("fio/means-last-job"), OF_MEANS, 1),
+    "single operations": Case(there("raw/both", prefer="raw"), OF_EVENTS),
+    "histograms beside single operations": Case(there("raw/both", prefer="hist"), OF_EVENTS),
+    "tags": Case(there("hdr/tagged.hlog", recorded_unit_ns=1, t0=test_contract.ZERO["t0"]), OF_HDR),
+    "few digits": Case(there("hdr/2.1.12-3-digits-lowest-1000.hlog", recorded_unit_ns=1, t0=test_contract.ZERO["t0"]), OF_HDR),
+    "many layouts": Case(there("hdr/double.hlog", recorded_unit_ns=1000), OF_LAYOUTS),
     **{
         name: Case(
             lambda folder, name=name: test_histograms.sample(name, folder),
@@ -153,8 +151,8 @@ def origins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Origins]:
 
 def asked() -> Iterator[Any]:
     for name, case in CASES.items():
-        for one in few(case.questions, case.quick, len(case.questions)):
-            yield pytest.param(name, *one.values, marks=one.marks, id=f"{name}: {one.values[0]}")
+        for words in case.questions:
+            yield pytest.param(name, words, id=f"{name}: {words}")
 
 
 def told(origin: Any, question: Question, warnings: int) -> list[str]:
@@ -163,6 +161,7 @@ def told(origin: Any, question: Question, warnings: int) -> list[str]:
     return [answer.kind, *answer.warnings[:warnings], *csv_lines(percentiles(answer, WANTED))]
 
 
+@pytest.mark.cases(25)
 @pytest.mark.parametrize(("name", "words"), list(asked()))
 def test_files_and_stores_give_the_same_rows(origins: Origins, name: str, words: str) -> None:
     files, run, case = origins.of(name), run_of(name), CASES[name]

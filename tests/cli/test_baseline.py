@@ -63,6 +63,7 @@ def told(capsys, *words: object) -> tuple[int, str, str]:
     return status, done.out, done.err
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize(
     ("promise", "run", "status"),
     [

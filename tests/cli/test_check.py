@@ -67,6 +67,7 @@ def rows(done) -> list[dict[str, str]]:
 # ---- one answer, whatever holds the data -----------------------------------------------------------------------------
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", *(pytest.param(form, marks=pytest.mark.soak) for form in FORMATS[1:])])
 def test_files_and_stores_answer_alike_to_the_last_character(store, several: Path, form: str, capsys) -> None:

@@ -63,6 +63,7 @@ def pair(nights: Path, *words: object, baseline: str = "good", run: str = "bad",
 # ---- compare ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 def test_files_sqlite_and_elasticsearch_compare_alike(sources, nights: Path) -> None:
     words = ("--baseline", "good", "--run", "bad", "--by", "host,op", "--format", "csv")
@@ -245,6 +246,7 @@ def test_pictures(nights: Path, form: str, start: bytes) -> None:
 # ---- trend -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 def test_files_sqlite_and_elasticsearch_have_one_trend(sources, nights: Path) -> None:
     words = ("--run", "nightly-*", "--by", "op", "-p", "50,99", "--format", "csv")
@@ -311,6 +313,7 @@ def test_the_newest_run_is_named_where_it_is_a_regression(
     assert ("above" in done.stderr) == bool(status)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 def test_several_measures_are_alike_of_files_sqlite_and_elasticsearch(sources, nights: Path) -> None:
     words = ("--run", "nightly-*", "--by", "op", "-p", "50,99", "--throughput", "--above", "300us,5ms", "--format", "csv")
@@ -357,6 +360,7 @@ def test_a_fall_of_throughput_fails(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["files", "sqlite", "double"])
 def test_c4_a_change_fails_until_it_is_accepted(kind: str, nights: Path, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_commands import EXAMPLE, ROOT, rows, tailboard
-from tests.effort import few
 
 CBT = ROOT / "tests" / "data" / "estimates" / "cbt"
 AVERAGES = "mean-of-percentiles,mean-of-means"
@@ -76,9 +75,10 @@ def test_the_table_of_groups_names_them_once(tmp_path: Path) -> None:
     assert len([line for line in lines if line.split()[0] == "mean-of-means"]) == 2
 
 
+@pytest.mark.cases(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "words", few([["--step", "10s"], ["--step", "all", "--by", "host"], ["--by", "op", "--where", "host=ceph-[ab]"]], 1, 2)
+    "words", [["--step", "10s"], ["--step", "all", "--by", "host"], ["--by", "op", "--where", "host=ceph-[ab]"]]
 )
 def test_a_store_averages_to_the_same_as_files(store, words) -> None:
     asked = ("-p", "50,99", *words, "--estimate", AVERAGES, "--format", "csv")

@@ -90,6 +90,7 @@ def completed(words: str, place: int, folder: Path) -> list[str]:
     return offered
 
 
+@pytest.mark.cases(6)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "place", "offered"),

@@ -54,6 +54,7 @@ def place(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
         yield ground.url
 
 
+@pytest.mark.cases(14)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_n18_values_of_one_label_are_alternatives(name: str, place: str, capsys: Any) -> None:
     said = {}

@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 
 from ingest.cli.wrap_fio import script
 from tests import commands
-from tests.effort import few
 
 FIO = "/usr/bin/fio"
 SHELLS = [
@@ -225,8 +224,9 @@ def passed(words: list[bytes]) -> list[bytes]:
     return after
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
-@pytest.mark.parametrize("locale", few(["C", "C.UTF-8"], 1))
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
 @pytest.mark.parametrize("shell", SHELLS)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(words=st.lists(ANY, max_size=12))
@@ -499,6 +499,7 @@ def fios_counts(output: Path) -> dict[str, int]:
     return {op: sum(job[op]["clat_ns"].get("N", 0) for job in document["jobs"]) for op in ("read", "write")}
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in LINES if name not in ("prefill", "procs_per_volume", *TEXT)])
 def test_the_counts_of_the_histograms_are_fios(name, recorded) -> None:

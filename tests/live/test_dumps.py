@@ -48,6 +48,7 @@ def fed(seed: int, content: bytes, url: str, scratch: Path) -> None:
     assert answers(url) == answers(batch(folder, scratch / "batch.db"))
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("kind", "seed"),
     [("sqlite", 0), pytest.param("sqlite", 1, marks=pytest.mark.slow), pytest.param("double", 2, marks=pytest.mark.slow)],

@@ -72,6 +72,7 @@ def killed_and_completed(seed: int, folder: Path, url: str) -> int:
     return kills
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("double", marks=pytest.mark.slow)])
 def test_killed_at_random_moments_a_watch_ends_as_a_load(tmp_path: Path, kind: str) -> None:

@@ -62,6 +62,7 @@ def scheduled(log: Kind, kind: str, seed: int, words: dict[str, object], folder:
         schedule(seed, folder / "logs", ground.url, folder, cycles, cycles // 8, log, offsets=False, **words)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_rest")
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.soak) for name in CASES])

@@ -779,6 +779,7 @@ def test_what_an_answer_was_made_of_is_given_back():
     assert float(done.stdout) < 40, done.stderr
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_r10_serve_takes_the_memory_that_its_guide_says(tmp_path):

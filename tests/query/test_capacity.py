@@ -43,6 +43,7 @@ SLA = parse_sla("p99<5ms")
 # Queues with known answers -------------------------------------------------------------------------------------
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("queue", ["mm1", "md1", "closed"])
 def test_the_interval_holds_the_true_capacity(queue: str) -> None:

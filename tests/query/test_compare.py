@@ -24,7 +24,6 @@ from ingest.query.table import Table
 from oracles.brute import index_of
 from strategies import percents, written
 from tests.doubles.origin import NS, SECOND, ZERO, Made, series
-from tests.effort import few
 from tests.query.nights import BINS, HOSTS, OPS, Samples, drawn
 
 FINE = LogLinear(1 << 15, 1 << 19, reports="highest", open_ended=False)
@@ -155,7 +154,8 @@ def test_missing_samples_widen_bounds_by_all_that_the_percentile_can_be() -> Non
 # ---- who moved -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("slow", few([(host, op) for host in HOSTS for op in OPS], 2, 4))
+@pytest.mark.cases(6)
+@pytest.mark.parametrize("slow", [(host, op) for host in HOSTS for op in OPS])
 def test_the_op_of_the_host_that_became_slower_in_its_tail_is_named_first(slow: tuple[str, str]) -> None:
     good, bad = drawn(1), drawn(2, slow=slow)
     table = compare(pair_of(night(good), night(bad)), parse_percentiles("50,95,99"))

@@ -46,7 +46,7 @@ from ingest.view.terminal.heatmap import print_heatmap
 from ingest.view.text import csv_lines
 from tests.commands import tailboard
 from tests.databases import database
-from tests.effort import few, figure
+from tests.effort import figure
 from tests.oracles import failures, ranks
 from tests.oracles.failures import Operation
 from tests.store.grounds import grounds
@@ -118,7 +118,8 @@ def logs(tmp_path: Path, operations: list[Operation]) -> tuple[Path, ReadOptions
     return tmp_path / "logs", ReadOptions(description=description_of(str(described)))
 
 
-@pytest.mark.parametrize("seed", few(range(40), 2, 4))
+@pytest.mark.cases(6)
+@pytest.mark.parametrize("seed", range(40))
 def test_failed_operations_are_slower_than_any(seed: int, tmp_path: Path) -> None:
     operations = random_operations(random.Random(seed))
     folder, options = logs(tmp_path, operations)
@@ -474,7 +475,8 @@ def test_fio_says_how_many_failed_and_not_when(tmp_path: Path) -> None:
                 assert not any(part.failures.any() for part in answer.parts)
 
 
-@pytest.mark.parametrize("seed", few(range(40), 1, 4))
+@pytest.mark.cases(5)
+@pytest.mark.parametrize("seed", range(40))
 def test_failures_rank_above_bins_of_several_layouts(seed: int) -> None:
     rolled = random.Random(seed)
     ends = [MS * 2**place - 1 for place in range(8)]

@@ -33,7 +33,6 @@ from ingest.read.sources import ReadOptions
 from oracles import brute, logs, per_io
 from strategies import chains
 from tests.commands import tailboard
-from tests.effort import few
 
 PERCENTS = ("50", "95", "99", "99.9")
 MS = 1_000_000
@@ -134,8 +133,9 @@ def bins_of(path: Path) -> int:
 STEPS: list[int | str] = ["all", SECOND, 10 * SECOND, 500 * MS, 333_333_333, 1_700 * MS]
 
 
+@pytest.mark.cases(4)
 @pytest.mark.slow
-@pytest.mark.parametrize("step", few(STEPS, 2, 2), ids=str)
+@pytest.mark.parametrize("step", STEPS, ids=str)
 def test_every_cell_of_recorded_runs(fio: Path, step: int | str) -> None:
     for name, (paths, streams, bins) in recorded(fio).items():
         for by in ((), ("op",), ("host", "job", "op")):

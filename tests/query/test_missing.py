@@ -573,6 +573,7 @@ def test_a_file_that_breaks_off_lacks_what_came_after(fio: Path, tmp_path: Path)
     assert percentiles(answer, Wanted(parse_percentiles("50"))).columns["complete"].tolist() == [False]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "packed"),

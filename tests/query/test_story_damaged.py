@@ -67,6 +67,7 @@ def told(folder: Path) -> list[str]:
     return [finding.text for finding in found if finding.kind != "rhythm"]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("number", [QUICK[0], *(pytest.param(number, marks=pytest.mark.slow) for number in QUICK[1:])])
 def test_what_a_quiet_cluster_lacks_is_told_of_nobody(number: int, tmp_path: Path) -> None:
     scene = scene_of(SEED, number, quiet=True)

@@ -273,6 +273,7 @@ PAIRS.sort(key=lambda pair: bool(LARGE & set(pair)))
 MARKED = [pytest.param(*pair, marks=pytest.mark.slow if LARGE & set(pair) else ()) for pair in PAIRS]
 
 
+@pytest.mark.cases(39)
 @pytest.mark.parametrize(("kind", "one", "other"), MARKED, ids=lambda name: name)
 def test_n7_every_pair_of_bins_is_answered_by_ranks(kind: str, one: str, other: str, tmp_path: Path) -> None:
     case = made(PAIRS.index((kind, one, other)), (one, other), kind)
@@ -374,6 +375,7 @@ def rollups_as_files(files: Files, rollups: list[dict], kind: str, groups: Seque
     return unlike
 
 
+@pytest.mark.cases(8)
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "one", "other"), [pair for pair in PAIRS if not LARGE & set(pair)], ids=lambda name: name)
 def test_n7_every_pair_is_answered_in_parts_of_10_rows_and_in_panels_as_at_once(
@@ -458,6 +460,7 @@ def test_n7_compare_sees_what_bins_leave_certain(middle: float, status: int, tmp
     assert command(asked) == status
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(("names", "said"), [(("hdr 3", "otel"), True), (("otel", "otel"), False), (("hdr 3", "hdr 2"), False)])
 @pytest.mark.parametrize("by", ["", "host", "op"])
 def test_a_page_says_that_percentiles_over_unlike_bins_are_the_highest(
@@ -502,6 +505,7 @@ def test_rollups_of_an_earlier_version_in_common_bins_are_not_read(tmp_path: Pat
             assert origin.answer(question).answered_from == "documents"
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(
     "names", [("hdr 3", "otel"), ("otel", "otel", "hdr 3"), ("hdr 3", "prometheus"), ("hdr 1", "hdr 3", "otel")]
 )

@@ -43,6 +43,7 @@ def test_the_rule_of_a_format_is_kept_by_a_sound_file(name: str) -> None:
     assert FORMATS[name].whole or not list(FORMATS[name].rule(content_of(FORMATS[name])))
 
 
+@pytest.mark.cases(8)
 @pytest.mark.parametrize("name", FORMATS)
 def test_n13_where_a_file_shows_its_damage_the_number_of_samples_never_changes_in_silence(name: str) -> None:
     """A total, a checksum or a rule of the format shows it: `tests.oracles.rules` knows, not the readers."""
@@ -87,6 +88,7 @@ def test_two_runs_of_pgbench_behind_one_another_are_not_taken_for_one_twice() ->
     assert after.samples == 2 * (before.samples or 0) and after.sentences == before.sentences
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_the_page_says_what_comes_out() -> None:
     said = table()

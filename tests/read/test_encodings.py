@@ -96,6 +96,7 @@ def told_of(sample: str) -> list[str]:
     return told(DATA / sample, **SAMPLES[sample])
 
 
+@pytest.mark.cases(53)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("sample", list(SAMPLES))
 def test_what_is_read_is_what_the_plain_file_holds(sample: str, change: str, tmp_path: Path) -> None:

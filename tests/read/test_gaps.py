@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from oracles import brute, logs
-from tests.effort import few, figure
+from tests.effort import figure
 from tests.read import random_fio as fio
 from tests.read.test_real_tools import needs
 
@@ -59,7 +59,8 @@ def written(stamps: list[int], period: int) -> list[tuple[int, int]]:
     return rows
 
 
-@pytest.mark.parametrize("seed", few(range(60), 20))
+@pytest.mark.cases(25)
+@pytest.mark.parametrize("seed", range(60))
 def test_each_io_lies_in_its_row_and_no_row_is_wider_than_its_interval(log: Any, taken: Any, seed: int) -> None:
     dice = random.Random(seed)
     period = dice.choice((40, 100, 500, 1000))

@@ -105,6 +105,7 @@ def test_rows_that_were_lost_are_in_the_whole_and_said(case: Path) -> None:
     assert not all(percentiles(answer, Wanted(())).columns["complete"])
 
 
+@pytest.mark.cases(9)
 @pytest.mark.parametrize("store", ["sqlite", "double"])
 @pytest.mark.parametrize("case", [*WHOLE, "gr-sibling-empty", "client-per_job_logs0", "gr-after-single-jobs", "staged-shared"])
 def test_stores_hold_what_files_say(case: str, store: str, tmp_path: Path) -> None:

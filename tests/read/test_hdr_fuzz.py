@@ -19,7 +19,7 @@ from ingest.read import read
 from ingest.read.hdr.payload import PayloadError, counts_of, payload_of, payload_of_bytes
 from ingest.read.placement import discover
 from ingest.read.sources import ReadOptions
-from tests.effort import few, figure
+from tests.effort import figure
 from tests.mutations import Change, Mutation, mutated, mutations
 
 DATA = Path(__file__).parent.parent / "data" / "hdr"
@@ -83,7 +83,8 @@ def intervals_in(content: bytes) -> int:
     return sum(bool(line.strip(b" \t\r\0")) and line[:1] not in (b"#", b'"') for line in content.split(b"\n"))
 
 
-@pytest.mark.parametrize("name", few(LOGS, 2))
+@pytest.mark.cases(2)
+@pytest.mark.parametrize("name", LOGS)
 @settings(max_examples=EXAMPLES)
 @given(changes=steps)
 @example(changes=[])

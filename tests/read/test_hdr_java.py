@@ -20,7 +20,6 @@ from ingest.view import hlog
 from oracles import java
 from oracles.per_io import histogram_files
 from tests import commands
-from tests.effort import few
 
 HDR = Path(__file__).parent.parent / "data" / "hdr"
 FIO = Path(__file__).parent.parent / "data" / "fio"
@@ -69,10 +68,9 @@ def test_our_v2_is_read_by_java_with_equal_bins(tmp_path: Path, digits: int, low
         assert words[5:] == [f"{edges[index]}_{edges[index + 1]}:{row[index]}" for index in sorted(row)]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", few(["tagged", "resized", "2.1.12-2-digits-lowest-20000", "2.0.3-3-digits", "1.2.1-2-digits"], 1)
-)
+@pytest.mark.parametrize("name", ["tagged", "resized", "2.1.12-2-digits-lowest-20000", "2.0.3-3-digits", "1.2.1-2-digits"])
 def test_an_exported_log_is_read_by_java_with_the_bins_of_the_original(tmp_path: Path, name: str) -> None:
     path = tmp_path / "out.hlog"
     path.write_text(tailboard("export", HDR / f"{name}.hlog", "--recorded-unit", "ns", "--format", "hlog"))
@@ -122,9 +120,10 @@ def test_fio_bins_become_hdr_bins_that_hold_their_highest_values(tmp_path: Path)
             assert Counter({word.split(":")[0]: int(word.split(":")[1]) for word in words[5:]}) == wanted
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(("ticks", "unit"), [(5, "us"), (1, "ns"), (10, "ms")])
-@pytest.mark.parametrize("name", few(["tagged", "2.2.2-3-digits", "2.1.12-2-digits-lowest-20000"], 1))
+@pytest.mark.parametrize("name", ["tagged", "2.2.2-3-digits", "2.1.12-2-digits-lowest-20000"])
 def test_hgrm_is_javas_text(name: str, ticks: int, unit: str) -> None:
     ratio = {"ns": 1, "us": 1000, "ms": 1_000_000}[unit]
     told = java.run("Oracle", "hgrm", HDR / f"{name}.hlog", ratio, ticks)

@@ -238,6 +238,7 @@ CASES = list(
 )
 
 
+@pytest.mark.cases(12)
 @pytest.mark.parametrize(
     ("step", "by", "bounds", "attribution"),
     [pytest.param(*case, marks=() if number % 7 == 1 else pytest.mark.slow) for number, case in enumerate(CASES)],

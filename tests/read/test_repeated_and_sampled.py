@@ -143,6 +143,7 @@ def doubled(answers: list[Answer], *, whole: bool = True) -> list[int]:
     return numbers[0]
 
 
+@pytest.mark.cases(6)
 @pytest.mark.parametrize(("begin", "end"), [(0, 400), (100, 240), (200, 600), (390, 400)])
 @pytest.mark.parametrize("shape", ["operations", "pgbench", "smallfile", "ycsb", "fio raw"])
 def test_n13_operations_that_two_files_hold_are_said_with_their_number(shape: str, begin: int, end: int, tmp_path: Path) -> None:
@@ -161,6 +162,7 @@ def test_n13_operations_that_two_files_hold_are_said_with_their_number(shape: st
     assert len(found) == (shared > 40) and all(0.7 * shared - 40 < number < 1.3 * shared + 40 for number in found)
 
 
+@pytest.mark.cases(25)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("values", [1, 2, 3, 50, 10**6])
 @pytest.mark.parametrize("period", [1, 10, 1000])
@@ -184,6 +186,7 @@ def histogram_rows(chance: random.Random, rows: int, samples: int = 60, spread: 
     return found
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("begin", "end"),
     [(0, 150), pytest.param(150, 300, marks=pytest.mark.slow), pytest.param(60, 180, marks=pytest.mark.slow), (290, 296)],

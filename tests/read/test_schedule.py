@@ -25,7 +25,7 @@ from ingest.read.schedule import UNSCHEDULED, Seen
 from ingest.read.sources import ReadOptions
 from oracles import hdr
 from tests.commands import tailboard
-from tests.effort import few, figure
+from tests.effort import figure
 
 EACH = figure(2, 10, 100)  # seeds of each of the five ways to keep a schedule, and of the five ways not to
 SECOND, MS, US = 10**9, 10**6, 10**3
@@ -243,9 +243,8 @@ def test_c2_generators_beside_one_another_are_judged_each(tmp_path: Path) -> Non
     assert "gen2.hdr: coordinated omission: judged by the rate: only 50.0 %" in sentence
 
 
-@pytest.mark.parametrize(
-    "way", few([stall_with_due, closed_loop, stall_by_rate, stall_with_response, ops_of_one_target, ramp], 2, 4)
-)
+@pytest.mark.cases(6)
+@pytest.mark.parametrize("way", [stall_with_due, closed_loop, stall_by_rate, stall_with_response, ops_of_one_target, ramp])
 def test_c2_a_store_says_what_files_say(tmp_path: Path, way: Callable[..., Run]) -> None:
     folder, store = tmp_path / "logs", f"sqlite:{tmp_path / 's.db'}"
     folder.mkdir()

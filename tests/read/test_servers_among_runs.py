@@ -22,7 +22,6 @@ from ingest.read.placement import discover
 from ingest.read.sources import Found, ReadOptions
 from ingest.store import Store, open_store
 from tests.commands import tailboard
-from tests.effort import few
 
 CBT = Path(__file__).parents[1] / "data" / "cbt"
 START, POLLS, RATE = int(datetime(2026, 11, 22, 6, 52, 30, tzinfo=UTC).timestamp()), 80, 500
@@ -161,7 +160,8 @@ def traced(path: Path) -> None:
 WRITERS = {exposition: "service", telemetry: "service", traced: "device"}
 
 
-@pytest.mark.parametrize("write", few(WRITERS, 1, 2), ids=lambda write: write.__name__)
+@pytest.mark.cases(3)
+@pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
 def test_other_servers_are_cut_alike(archive: Path, tmp_path: Path, write: Callable[[Path], None]) -> None:
     write(path := tmp_path / "server.txt")
     files = Files([archive, path], jobs=1)

@@ -124,6 +124,7 @@ def test_r4_a_file_that_goes_at_any_moment_costs_an_answer_its_own_samples_and_i
     assert turns(tmp_path / "f", victim, asked) > 1
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_r4_a_file_that_goes_at_any_moment_costs_a_load_its_own_samples(tmp_path: Path, victim: str) -> None:
     def asked(folder: Path) -> None:
@@ -136,6 +137,7 @@ def test_r4_a_file_that_goes_at_any_moment_costs_a_load_its_own_samples(tmp_path
     assert turns(tmp_path / "f", victim, asked) > 1
 
 
+@pytest.mark.cases(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_r4_a_watch_goes_on_when_a_file_goes_at_any_moment(tmp_path: Path, victim: str) -> None:
@@ -190,6 +192,7 @@ def test_r4_inspect_goes_on_when_a_file_goes_at_any_moment(tmp_path: Path, victi
     assert turns(tmp_path / "f", victim, asked) > 1
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("handled", ["renamed", "copied and emptied", "deleted", "emptied"])
 def test_r4_a_log_that_is_rotated_at_any_moment_of_a_watch_is_counted_once(tmp_path: Path, handled: str) -> None:

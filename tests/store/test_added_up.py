@@ -72,6 +72,7 @@ def faults(ground) -> list[str]:
         return [str(fault) for fault in store.verify(lambda _: True).faults]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("labels", "share"), [("job", 2), ("tag,process,job , volume", 4)])
 def test_the_example_has_a_half_or_a_quarter_of_the_documents_and_the_same_rollups(pair, labels: str, share: int) -> None:

@@ -11,7 +11,6 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
 from ingest.store import open_store
 from ingest.view.text import csv_lines
-from tests.effort import few
 from tests.store.grounds import grounds, loaded
 from tests.store.test_contract import EXAMPLE, QUESTIONS, SECOND
 
@@ -33,8 +32,9 @@ def averaged(origin, question: Question) -> list[str]:
     return list(csv_lines(with_estimates(table, estimated(origin, question, answer, table, WANTED, NAMES))))
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
-@pytest.mark.parametrize("name", few(ASKED, 2))
+@pytest.mark.parametrize("name", ASKED)
 def test_a_store_says_what_the_files_say(example, name: str) -> None:
     with open_store(example.url) as store:
         rows = averaged(store, QUESTIONS[name])

@@ -243,6 +243,7 @@ def test_a_deletion_in_an_index_that_is_not_there_is_none_and_makes_no_index(dou
     assert not (tmp_path / "letters").exists()
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("status", "failed", "words"),
     [

@@ -19,7 +19,6 @@ from ingest.query.question import Question
 from ingest.read.placement import discover
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
-from tests.effort import few
 from tests.read.test_placing import BY, CBT, counts, truth, truth_of
 from tests.store.grounds import grounds, loaded
 
@@ -59,7 +58,8 @@ def of_archive(store, archive: str) -> tuple[str, ...]:
     return tuple(record.run for record in store.runs() if record.run.partition("/")[0] == archive)
 
 
-@pytest.mark.parametrize("archive", few("CBA", 1, 2))
+@pytest.mark.cases(2)
+@pytest.mark.parametrize("archive", "CBA")
 def test_a_store_holds_what_fio_counted_by_run_host_volume_and_op(store_of, archive: str) -> None:
     with open_store(store_of(archive)) as store:
         question = Question(runs=of_archive(store, archive), by=BY, step="all")
@@ -68,7 +68,8 @@ def test_a_store_holds_what_fio_counted_by_run_host_volume_and_op(store_of, arch
     assert found == truth(archive)
 
 
-@pytest.mark.parametrize("archive", few(AVERAGED, 1, 1))
+@pytest.mark.cases(2)
+@pytest.mark.parametrize("archive", AVERAGED)
 def test_the_mean_of_a_run_is_fios_own_and_the_heading_says_that_windows_are_approximate(store_of, archive: str) -> None:
     with open_store(store_of(archive)) as store:
         question = Question(runs=of_archive(store, archive), by=BY, step="all", where=MEANS)
@@ -97,7 +98,8 @@ def means(archive: str) -> dict[tuple[str, ...], float]:
     return {key: entry["mean_ns"] for key, entry in zip(keys, entries, strict=True)}
 
 
-@pytest.mark.parametrize("archive", few(AVERAGED, 1, 1))
+@pytest.mark.cases(2)
+@pytest.mark.parametrize("archive", AVERAGED)
 def test_windows_are_the_rows_of_the_log(store_of, unpacked: Path, archive: str) -> None:
     for log in sorted((unpacked / archive).rglob("output.1_clat.1.log*"))[:3]:
         rows = [[int(cell) for cell in line.split(",")[:3]] for line in log.read_text().splitlines()]
@@ -114,7 +116,8 @@ def test_windows_are_the_rows_of_the_log(store_of, unpacked: Path, archive: str)
             assert stored == pytest.approx(logged, rel=1e-9), (log, op)
 
 
-@pytest.mark.parametrize("archive", few("CBA", 1, 2))
+@pytest.mark.cases(3)
+@pytest.mark.parametrize("archive", "CBA")
 def test_a_second_load_is_nothing_new(store_of, unpacked: Path, archive: str) -> None:
     for given in (unpacked / archive, unpacked / archive / "results"):
         again = loaded(store_of(archive), [given], run=archive, jobs=1)

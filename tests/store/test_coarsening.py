@@ -305,6 +305,7 @@ def killed_and_completed(seed: int, ground) -> int:
     return hits
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.ordeal
 def test_killed_at_random_moments_a_coarsening_is_completed_exactly(killing_ground) -> None:
@@ -321,6 +322,7 @@ def test_killed_twenty_times(killing_ground) -> None:
     assert sum(killed_and_completed(seed, killing_ground) for seed in range(100, 120)) >= 20
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.ordeal
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from ingest.store import answers, open_store
 from ingest.store.elastic import holdings
 from ingest.view.text import csv_lines
 from oracles.per_io import histogram_files
-from tests.effort import few
 from tests.oracles import documents as brute
 from tests.store.grounds import grounds, loaded
 
@@ -76,6 +75,7 @@ def example(request, tmp_path_factory):
         yield found
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("example", KINDS[1:], indirect=True, scope="module")
 @pytest.mark.parametrize(
@@ -96,9 +96,8 @@ def test_both_ways_of_asking_a_server_give_the_same_rows(example, monkeypatch, c
         assert len(calls) == (number if summed else 0) or question.by == ("host", "volume", "job", "op")
 
 
-@pytest.mark.parametrize(
-    "name", few([name for name, question in QUESTIONS.items() if "mode" not in question.by and name != "auto"], 3, 5)
-)
+@pytest.mark.cases(8)
+@pytest.mark.parametrize("name", [name for name, question in QUESTIONS.items() if "mode" not in question.by and name != "auto"])
 def test_answers_equal_a_brute_force_over_the_documents(example, name: str) -> None:
     question = QUESTIONS[name]
     step = 0 if question.step == "all" else int(question.step)

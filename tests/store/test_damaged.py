@@ -16,7 +16,7 @@ from ingest.query.question import Question
 from ingest.store import open_store
 from ingest.store.sqlite.file import database_damage
 from tests.databases import database
-from tests.effort import few, figure
+from tests.effort import figure
 
 FIO = Path(__file__).parents[1] / "data" / "fio" / "randrw"
 LOG = str(FIO / "a_clat_hist.1.log")
@@ -191,7 +191,8 @@ def test_g5_what_is_no_store_is_told_by_every_command(name: str, store: Path, ca
         assert store.read_bytes()[100:] == before[100:], "what is damaged is left as it is"
 
 
-@pytest.mark.parametrize("name", few(SOME, 4, 7))
+@pytest.mark.cases(11)
+@pytest.mark.parametrize("name", SOME)
 def test_g5_what_is_damaged_is_told_by_whoever_reads_it(name: str, sound: Path, tmp_path: Path, capfd) -> None:
     reported = 0
     (tmp_path / "sla.yml").write_text(SLA)

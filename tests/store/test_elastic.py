@@ -26,7 +26,7 @@ from ingest.store.elastic.templates import differences
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.fault_proxy import ALL, FaultProxy
 from tests.doubles.tls import CERTIFICATE, TlsFront, fingerprint
-from tests.effort import few, figure
+from tests.effort import figure
 from tests.query.test_unlike_bins import OTEL, hdr_log, listed
 from tests.store.grounds import SERVER, SERVERS, ElasticGround, grounds, loaded, loads_at_once, logs_by_host, many_logs
 from tests.store.test_contract import EXAMPLE, SECOND, ZERO, a_log, csv
@@ -75,9 +75,10 @@ def test_faults_in_a_third_of_all_calls_lose_and_double_nothing(ground, clean, m
         assert {record.state for record in store.runs()} == {"complete"}
 
 
+@pytest.mark.cases(7)
 @pytest.mark.slow
 @pytest.mark.ordeal
-@pytest.mark.parametrize("fault", few(ALL, 3, 4), ids=str)
+@pytest.mark.parametrize("fault", ALL, ids=str)
 def test_each_fault_alone_is_survived(ground, monkeypatch, tmp_path: Path, fault: str) -> None:
     monkeypatch.setenv("TAILBOARD_ES_TIMEOUT", "0.3")
     monkeypatch.setattr("ingest.store.elastic.bulk.BODY_BYTES", 4000)

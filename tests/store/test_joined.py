@@ -15,7 +15,6 @@ from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.rollups import OwnRollups, RollupWriter
 from ingest.store.elastic.runs import Records
 from tests.doubles.elasticsearch import ElasticsearchDouble
-from tests.effort import few
 from tests.store.grounds import SERVER, ElasticGround, loaded, logs_by_host, many_logs
 from tests.store.test_contract import ZERO
 from tests.store.test_overtaken import once
@@ -60,9 +59,10 @@ def jobs_of(folder: Path) -> tuple[Path, Path]:
     return first, second
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True], ids=["other host", "same host"])
-@pytest.mark.parametrize("step", few(STEPS, 2), ids=lambda step: f"{step[0].__name__}.{step[1]}")
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step[0].__name__}.{step[1]}")
 def test_f4_whoever_joins_while_a_load_works_alone_is_seen(
     double, tmp_path: Path, monkeypatch, step: tuple[type, str], shared: bool
 ) -> None:
@@ -95,6 +95,7 @@ def _deleted(ground: ElasticGround) -> None:
         store.delete_run("r", force=True)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step[0].__name__}.{step[1]}")
 def test_f4_a_load_that_ends_anywhere_is_completed_by_the_next(
     double, tmp_path: Path, monkeypatch, step: tuple[type, str]
@@ -125,8 +126,9 @@ def _cut_off(real: Callable[..., object], after: int) -> Callable[..., object]:
     return step
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
-@pytest.mark.parametrize("most", few([1, 500], 1))
+@pytest.mark.parametrize("most", [1, 500])
 def test_f4_windows_that_do_not_fit_into_memory_are_read_back(double, tmp_path: Path, monkeypatch, most: int) -> None:
     logs = many_logs(tmp_path / "logs", 2, turns=16)
     clean, ground = ElasticGround(double.url), ElasticGround(double.url)

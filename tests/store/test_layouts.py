@@ -278,6 +278,7 @@ def test_f1_a_run_of_before_that_holds_a_series_in_two_layouts_is_coarsened_whol
 # --- coarsening
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("log", [DOUBLE, pytest.param(BLOBS, marks=pytest.mark.slow)], ids=["double", "blobs"])
 def test_f1_coarsening_loses_nothing_of_a_log_of_many_layouts(ground, log: Path) -> None:

@@ -27,7 +27,6 @@ from ingest.store import open_store
 from ingest.view.text import csv_lines
 from tests.any.test_origins import OF_MEANS as QUESTIONS
 from tests.databases import database, rows_in
-from tests.effort import few
 from tests.read.test_averaged import maxima
 from tests.store.grounds import ElasticGround, grounds, loaded
 
@@ -393,6 +392,7 @@ def one_by_one() -> Iterator[Any]:
         yield pytest.param(*one, marks=() if one in quick else pytest.mark.slow)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(("store", "order", "added_up"), list(one_by_one()))
 def test_what_clients_lack_of_each_other_is_known_whatever_load_they_came_with(
     store: str, order: tuple[str, ...], added_up: tuple[str, ...], tmp_path: Path
@@ -450,8 +450,9 @@ def complete_rollups(ground: ElasticGround) -> dict[tuple[str, ...], bool]:
     }
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
-@pytest.mark.parametrize("order", few([("h2", "h3", "h1"), ("h1", "h2", "h3"), ("h2", "h1", "h3")], 1, 2))
+@pytest.mark.parametrize("order", [("h2", "h3", "h1"), ("h1", "h2", "h3"), ("h2", "h1", "h3")])
 def test_dashboards_know_of_a_later_load_what_all_windows_lack(order: tuple[str, ...], tmp_path: Path) -> None:
     """h2 has no rows where h1 and h3 have theirs, and may be missing there all the same."""
     logs, reading = tmp_path / "logs" / "clients", {"t0": 1_793_491_200_000_000_000}

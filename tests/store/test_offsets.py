@@ -29,7 +29,6 @@ from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.offsets import from_store
 from ingest.view.text import csv_lines
 from oracles import offsets as oracle
-from tests.effort import few
 from tests.store.grounds import grounds, loaded
 
 MS, SECOND = oracle.MS, oracle.SECOND
@@ -111,7 +110,8 @@ def ground(request, tmp_path: Path):
         yield found
 
 
-@pytest.mark.parametrize("name", few(QUESTIONS, 5))
+@pytest.mark.cases(7)
+@pytest.mark.parametrize("name", QUESTIONS)
 def test_stores_and_files_give_the_same_map(example, name: str) -> None:
     ground, folder = example
     files = from_files(Files([folder / "events.csv"], reading(folder), jobs=1), QUESTIONS[name])

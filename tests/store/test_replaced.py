@@ -24,7 +24,7 @@ from ingest.store.elastic.client import Connection
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.store import ElasticStore
 from ingest.store.sqlite.store import SqliteStore
-from tests.effort import few, figure
+from tests.effort import figure
 from tests.live.feeding import EPOCH, HEAD, Clock, begun, log_lines
 from tests.oracles.logs import text
 from tests.store.grounds import grounds, loaded
@@ -174,6 +174,7 @@ def ways_of(change: str) -> list[dict[str, Any]]:
     return [{"reading": {"t0": T0}, "jobs": 1, **words} for words in CHANGES[change]]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_r1_answers_while_a_run_is_replaced_are_of_one_reading(ground, tmp_path: Path, change: str) -> None:
@@ -193,7 +194,8 @@ def test_r1_answers_of_a_server_are_of_one_reading_where_the_start_moves(tmp_pat
         test_r1_answers_while_a_run_is_replaced_are_of_one_reading(ground, tmp_path, "start of the run")
 
 
-@pytest.mark.parametrize("change", few(CHANGES, 3))
+@pytest.mark.cases(2)
+@pytest.mark.parametrize("change", CHANGES)
 def test_r1_a_replacement_that_was_killed_leaves_answers_of_one_reading(ground, tmp_path: Path, change: str) -> None:
     """Killed after any write; then loaded anew in the first way, the second, or completed."""
     logs, chance = [some_logs(tmp_path / "logs", hosts=2, rows=20)], random.Random(change)
@@ -219,6 +221,7 @@ def test_r1_a_replacement_that_was_killed_leaves_answers_of_one_reading(ground, 
     check(ground.url, readings[:1], "at the end")
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("change", ["start of the run", "clock of a host", "finer step"])
 def test_r1_two_loads_that_give_one_run_two_meanings_are_not_both_taken(ground, tmp_path: Path, change: str) -> None:
     """The second begins between plan and begin of the first, as another program would."""
@@ -238,6 +241,7 @@ def test_r1_two_loads_that_give_one_run_two_meanings_are_not_both_taken(ground, 
             store.delete_run("r", force=True)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(("change", "begin"), [("start of the run", 1), ("wider step", 2), ("finer step", 3)])
 def test_r1_a_load_after_one_that_was_killed_leaves_no_rollup_of_windows_without_documents(
@@ -270,6 +274,7 @@ def test_r1_a_load_after_one_that_was_killed_leaves_no_rollup_of_windows_without
         assert at > 8
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["start of the run", "wider step", "nothing"])
 @pytest.mark.parametrize("name", ["rollup_windows", "document_windows"])

@@ -29,7 +29,7 @@ from ingest.store.sqlite import holdings as sqlite_holdings
 from ingest.view.text import csv_lines
 from oracles.per_io import histogram_files
 from tests.databases import database
-from tests.effort import few, figure
+from tests.effort import figure
 from tests.store.grounds import loads_at_once, logs_by_host, many_logs
 from tests.store.test_contract import QUESTIONS
 
@@ -78,7 +78,8 @@ def example_store(tmp_path_factory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("question", few(QUESTIONS.values(), 4, 4), ids=QUESTIONS.keys())
+@pytest.mark.cases(8)
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS.keys())
 def test_documents_alone_give_the_rows_that_rollups_give(example_store: Path, question: Question) -> None:
     rollups = answered(example_store, question)
     copy = example_store.with_name("documents-only.db")

@@ -164,6 +164,7 @@ def test_marks_of_a_store_of_version_2_are_read_as_they_are_and_get_an_end_when_
 SHARES = [0.05, 0.4, 0.9, *(pytest.param(share / 20, marks=pytest.mark.soak) for share in range(2, 20))]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("share", SHARES)
 def test_a_full_disk_at_any_moment_leaves_a_whole_store(clean, tmp_path: Path, monkeypatch, share: float) -> None:
@@ -189,6 +190,7 @@ def load_command(path: Path) -> list[str]:
     return [sys.executable, "-m", "ingest", "load", str(EXAMPLE), "--run", "r", "--store", f"sqlite:{path}"]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [0, 50_000, pytest.param(300_000, marks=pytest.mark.soak), 700_000])
 def test_a_limit_of_file_sizes_gives_a_sentence(clean, tmp_path: Path, limit: int) -> None:

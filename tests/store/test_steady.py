@@ -55,6 +55,7 @@ def reading(folder: Path) -> dict:
     return {"description": description_of(str(folder / "events.yml"))}
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("seed", "members"),

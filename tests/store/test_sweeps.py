@@ -144,6 +144,7 @@ def sources(request: pytest.FixtureRequest, nights: Path, tmp_path_factory: pyte
         yield [ground.url]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 def test_archives_are_compared_run_by_run(sources: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     words = ["compare", *sources, "-p", "99"]

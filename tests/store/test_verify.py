@@ -278,6 +278,7 @@ def planted() -> Iterator[Any]:
             seen.add(kind)
 
 
+@pytest.mark.cases(8)
 @pytest.mark.parametrize(("store", "name"), list(planted()))
 def test_a_planted_fault_is_found_and_mended(places: dict[str, Place], store: str, name: str, capsys: Any) -> None:
     place = places[store]
@@ -442,6 +443,7 @@ DERIVED = {
 }
 
 
+@pytest.mark.cases(8)
 @pytest.mark.parametrize("store", ["sqlite", "double"])
 @pytest.mark.parametrize("name", DERIVED)
 def test_l2_kinds_that_are_derived_are_no_fault(store: str, name: str, tmp_path: Path, capsys: Any) -> None:
@@ -534,6 +536,7 @@ def logs_of(folder: str) -> list[Path]:
     ]
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("folder", FORMATS)
 def test_l2_whatever_is_loaded_however_is_sound_until_it_is_damaged(folder: str, tmp_path: Path, capsys: Any) -> None:
     """Random options on random logs of every format: nothing is found, and mending changes no answer; a lost document is found."""

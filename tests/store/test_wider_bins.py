@@ -163,6 +163,7 @@ def held(ground) -> tuple[list, list]:
     return ground.documents(), ground.rollups()
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     "stage",
     ["written", *(pytest.param(stage, marks=pytest.mark.slow) for stage in ("claimed", "records", "rollups"))],

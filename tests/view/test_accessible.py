@@ -66,6 +66,7 @@ def looked_at(page: Any) -> None:
     assert found == [], json.dumps(found, indent=1)
 
 
+@pytest.mark.cases(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("kind", ["report", "compare", "trend"])

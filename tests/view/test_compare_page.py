@@ -85,6 +85,7 @@ def table_of(page, panel: str, labels: int) -> list[list[str]]:
     return found
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("panel", "by"),
@@ -105,6 +106,7 @@ def test_tables_hold_the_rows_of_the_csv(browser, compare_html: Path, nights: Pa
         assert len(found) == len(rows) > 3
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["op", *(pytest.param(by, marks=pytest.mark.slow) for by in ("host", "host,op"))])
 def test_bars_are_the_rows_of_the_chosen_percentile_largest_effect_first(browser, compare_html: Path, nights: Path, by: str):

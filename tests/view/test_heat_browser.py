@@ -76,6 +76,7 @@ def step_of(cells: list[dict]) -> int:
     return int(width) * 1_000_000
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("view", FIRST_VIEWS)
 def test_every_cell_is_what_the_query_layer_counts(opened, example, files, view):

@@ -15,6 +15,7 @@ from tests.browsing import shown
 from tests.view.page import items_of, rows_of
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 400])
 def test_each_layer_is_drawn_in_its_band(browser: Any, tmp_path: Path, width: int) -> None:

@@ -93,6 +93,7 @@ def test_a_report_of_files_holds_what_overlaps_the_run(of_files) -> None:
     assert "marks" in of_files["sections"]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["load", pytest.param("mark", marks=pytest.mark.soak), "mark twice"])
 @pytest.mark.parametrize("kind", ["sqlite", "double"])

@@ -22,7 +22,6 @@ from ingest.view.page import packing, report
 from ingest.view.page.panels import omission
 from ingest.view.page.template import page_of
 from tests.doubles.origin import NS, SECOND, Made, series
-from tests.effort import few
 
 FOLDER = Path(omission.__file__).parents[1]
 NODE = shutil.which("node")
@@ -78,8 +77,9 @@ TABLE = """
     };"""
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
-@pytest.mark.parametrize("text", few(["50", "90", "99", "99.9", "100"], 2))
+@pytest.mark.parametrize("text", ["50", "90", "99", "99.9", "100"])
 def test_bands_are_what_the_query_layer_answers(text):
     origin = stalled()
     code = (
@@ -104,7 +104,8 @@ def test_bands_are_what_the_query_layer_answers(text):
         assert all(one["t2"] == one["t"] + k * 1000 for one in told)
 
 
-@pytest.mark.parametrize("text", few(["50", "99", "100"], 1))
+@pytest.mark.cases(1)
+@pytest.mark.parametrize("text", ["50", "99", "100"])
 def test_the_gap_is_what_the_query_layer_answers(text):
     origin = stalled()
     code = (

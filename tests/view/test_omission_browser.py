@@ -412,6 +412,7 @@ def rows_for(name: str, values: tuple[tuple[int, int | None, int], ...]) -> list
     return out
 
 
+@pytest.mark.cases(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("major", EACH_MAJOR)
 @pytest.mark.parametrize("name", ["omission", "gap"])

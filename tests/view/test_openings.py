@@ -41,6 +41,7 @@ def printed(*words: object) -> list[str]:
     return lines[: next(at for at, line in enumerate(lines) if not line or line.startswith("trend of "))]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["host,op", ""])
 @pytest.mark.parametrize("command", ["compare", "trend"])

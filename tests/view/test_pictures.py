@@ -43,6 +43,7 @@ def run(*words: str, archive) -> subprocess.CompletedProcess:
     return tailboard(words[0], archive, *words[1:], text=False)
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize(
     "words", [("percentiles", "--by", "host", "-p", "50,99"), ("heatmap", "--step", "2s"), ("distribution", "--by", "host")]
 )

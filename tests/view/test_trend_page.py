@@ -114,6 +114,7 @@ def test_dots_bounds_levels_and_changes_are_where_their_numbers_are(browser, tre
         assert "nightly-1" in tip and "95 % bounds" in tip and "level" in tip
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("last", "words", "status", "told"),

@@ -421,6 +421,7 @@ def cases(panels) -> list[tuple[str, str, str]]:
     return [(panel, *one) for panel in panels for one in (OF_SNABB if panel.startswith("snabb") else OF_SETS)]
 
 
+@pytest.mark.cases(24)
 @pytest.mark.slow
 @pytest.mark.parametrize(("picture", "name", "which"), cases(PICTURES))
 def test_k1_every_cell_of_a_picture_is_that_of_the_query(page, sets, picture, name, which) -> None:
@@ -581,6 +582,7 @@ LENS = {
 }
 
 
+@pytest.mark.cases(22)
 @pytest.mark.slow
 @pytest.mark.parametrize(("panel", "name", "which"), cases(LENS))
 def test_k1_every_cell_of_a_tile_table_or_line_is_that_of_the_query(sets, panel, name, which) -> None:

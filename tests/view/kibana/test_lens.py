@@ -109,6 +109,7 @@ RUNS = {"nightly": ("completion", "ceph-b"), "late": ("response", "h2")}
 TILES = {"p99": "p99", "p99-9": "p99.9"}
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("tile", TILES)
@@ -233,6 +234,7 @@ def lines(page, site, picture: str, shown: Shown, **words) -> list[dict]:
     return sorted(page.table("told"), key=lambda row: row["place"])
 
 
+@pytest.mark.cases(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("run", [*RUNS, None])
 def test_k3_what_happened_is_told_of_the_run_that_is_shown(page, site, run: str | None) -> None:

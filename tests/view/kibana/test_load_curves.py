@@ -26,6 +26,7 @@ def sweep(server, tmp_path_factory) -> Served:
     return loaded(server, tmp_path_factory.mktemp("sweep"), f"sweep-{uuid.uuid4().hex[:8]}", loads)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 def test_a_sweep_is_drawn_over_its_depth(page, sweep) -> None:
     page.draw(sweep.answered(sweep.spec("load", scope="host", level="run")))

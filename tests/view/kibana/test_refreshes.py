@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.browsing import missing
-from tests.effort import few, figure
+from tests.effort import figure
 from tests.vega.drawn import DARK, LIGHT, drawing, installed
 from tests.view.kibana.conftest import EXAMPLE, ROOT, Served, loaded
 from tools.kibana.asked import Shown, chosen
@@ -31,9 +31,7 @@ SIZES = ((1322, 269), (920, 269))  # what Kibana gives a panel of a whole row at
 PANELS = sorted(
     {f"{dashboard.id}-{panel.id}" for dashboard in dashboards() for panel in dashboard.panels if panel.kind == "vega"}
 )
-CHOOSING = few(
-    [name for name in PANELS if name.endswith(("percentiles", "-runs", "heatmap", "lags", "-load", "-maps", "-gap"))], 3, 7
-)
+CHOOSING = [name for name in PANELS if name.endswith(("percentiles", "-runs", "heatmap", "lags", "-load", "-maps", "-gap"))]
 CHOICES: dict[str, Any] = {"percentile": 99.9, "sla_ms": 20, "shading": "linear", "axis": "linear", "number": "p50", "drop": 1}
 
 
@@ -123,8 +121,9 @@ def refreshed_is_fresh(page: Any, panel: Panel, action: str, size: tuple[int, in
     assert fresh["heading"]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
-@pytest.mark.parametrize("identity", few(PANELS, 2, 4))
+@pytest.mark.parametrize("identity", PANELS)
 def test_e1_e2_a_panel_after_a_refresh_is_a_fresh_one(majors, two_runs, identity) -> None:
     """Some panels once; each with every action, theme and size in soak."""
     panel, number = panel_of(two_runs, identity), PANELS.index(identity)
@@ -136,6 +135,7 @@ def test_e1_e2_a_panel_after_a_refresh_is_a_fresh_one(majors, two_runs, identity
             refreshed_is_fresh(majors[theme], panel, action, SIZES[(number + turn + place // 2) % 2])
 
 
+@pytest.mark.cases(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("identity", CHOOSING)
 def test_k4_k5_a_choice_is_one_picture_however_kibana_sets_it(majors, two_runs, identity) -> None:
@@ -156,8 +156,9 @@ def test_k4_k5_a_choice_is_one_picture_however_kibana_sets_it(majors, two_runs, 
     assert page.picture() == by_hand
 
 
+@pytest.mark.cases(11)
 @pytest.mark.slow
-@pytest.mark.parametrize("identity", few(PANELS, 6, 6))
+@pytest.mark.parametrize("identity", PANELS)
 def test_k4_a_panel_without_data_has_no_axis_no_legend_and_moves_nothing(majors, two_runs, identity) -> None:
     page, panel = majors["light"], panel_of(two_runs, identity)
     page.draw(panel.answered("nothing"), width=1000, height=300)
@@ -188,6 +189,7 @@ def inked_from(page: Any, top: int) -> int:
     )
 
 
+@pytest.mark.cases(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [560, 620, 700, 1000])
 def test_k4_half_a_row_has_room_for_its_legend(majors, two_runs, width) -> None:
@@ -223,6 +225,7 @@ def test_k4_an_sla_moves_no_heading(majors, two_runs, identity) -> None:
     assert len(places) == 1, places
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("identity", ["cluster-latency-heatmap", "cluster-latency-percentiles"])
 def test_e1_a_refresh_during_a_drag_ends_the_drag(majors, two_runs, identity) -> None:

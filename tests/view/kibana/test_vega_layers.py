@@ -65,6 +65,7 @@ LAYOUTS = [
 ]
 
 
+@pytest.mark.cases(7)
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: str(layout)[:40])
 def test_the_bins_of_a_layout_are_read_from_its_text(page, layout) -> None:

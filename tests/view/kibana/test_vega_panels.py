@@ -67,6 +67,7 @@ def picked(rows: list[dict], *names: str) -> list[tuple]:
     return sorted(tuple(row[name] for name in names) for row in rows)
 
 
+@pytest.mark.cases(8)
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_bins_in_a_panel_are_those_of_the_layout(page, layout) -> None:
@@ -195,6 +196,7 @@ def test_a_percentile_that_cannot_be_carried_is_never_drawn(page, served) -> Non
     assert all(math.isfinite(mark["x1"]) for mark in page.marks("few"))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 def test_every_compiled_panel_is_answered_and_drawn(page, served) -> None:
     """The panels as they are imported, on this site's indices: no warning of Vega, a heading, and marks where there are samples."""
