@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ingest.core.objective import ANY_LATENCY
 from tools.kibana import requests
 from tools.kibana.bins import LAYOUT_COLUMNS, Transform, bin_of, edges_of, formula, layout_columns, snapped, value_of
-from tools.kibana.requests import FIRST_OCTAVE, LAST_OCTAVE, NARROW_ROWS, ROWS, marks, url
+from tools.kibana.requests import FIRST_OCTAVE, LAST_OCTAVE, NARROW_ROWS, ROWS, marks
 
 Entry = dict[str, Any]
 
@@ -353,11 +354,11 @@ def curve(parts: Sequence[Transform]) -> list[Entry]:
 
 
 def noted(prefix: str) -> list[Entry]:
-    """Return the entries `marks`, what was noted of the chosen runs, and `promises`, objectives that they have broken.
+    """Return the entries `marks`, what was noted of the chosen runs, and `promises`, objectives that they were held against.
 
     Whatever host or operation is chosen.
     """
-    asked = url(f"{prefix}-marks*,{prefix}-episodes*", marks(), filtered=False)
+    asked = {"index": f"{prefix}-marks*,{prefix}-episodes*", "body": marks()}
     table = entry(
         "marks",
         "notes",
@@ -373,6 +374,7 @@ def noted(prefix: str) -> list[Entry]:
         "notes",
         KNOWN,
         keep("datum.known && datum._source.objective && datum._source.objective.threshold_ns > 0"),
+        keep(f"datum._source.objective.threshold_ns < {ANY_LATENCY}"),
         formula("percentile", "toNumber(datum._source.objective.percentile)"),
         formula("threshold", "datum._source.objective.threshold_ns"),
         {"type": "aggregate", "groupby": ["percentile", "threshold"]},
