@@ -100,16 +100,22 @@ def tops() -> Json:
     return {"max": highest("latency.max"), "top": highest("latency.histogram")}
 
 
+def extremes() -> Json:
+    """Return the parts of a maximum, and the least known value: no percentile lies beyond them."""
+    return {**tops(), "least": {"min": {"field": "latency.min"}}}
+
+
 def over_time(percents: Sequence[float] = PERCENTS) -> Json:
     """Return what percentiles over time and the surface need: each window and all of them together."""
-    each = {"n": samples(), **tops()}
+    each = {"n": samples(), **extremes()}
     over_time = windows(HDR_WINDOWS, {**each, "p": ranks(percents)})
     return {**each, "p": ranks(percents, MOST_OF_RUN), "over_time": over_time}
 
 
 def heat(target: int = HEAT_WINDOWS, an_octave: int = ROWS) -> Json:
     """Return what a heat map with its percentile line needs."""
-    return {"n": samples(), "over_time": windows(target, {"n": samples(), "p": ranks(), "latency": latency_rows(an_octave)})}
+    each = {"n": samples(), **extremes(), "p": ranks(), "latency": latency_rows(an_octave)}
+    return {"n": samples(), "over_time": windows(target, each)}
 
 
 def by_host(target: int = ROW_WINDOWS) -> Json:

@@ -136,10 +136,14 @@ def percentile_rows(name: str, source: str, values: str, chosen: str, kept: Sequ
         formula("row", "datum.label"),
         formula("carried", CARRIES),
         formula("beyond", BEYOND),
-        snapped("v", "datum.h"),
-        formula("v", "datum.top_ns > 0 ? min(datum.v, datum.top_ns) : datum.v"),
+        within("v", "datum.h"),
         only(*POINT, "carried", "top_ns", *LAYOUT_COLUMNS, *kept),
     )
+
+
+def within(name: str, value: str) -> list[Transform]:
+    """Return transforms for what a bin reports of a percentile: none lies beyond the known extremes (extremes_of)."""
+    return [*snapped(name, value), formula(name, f"max(datum.least, min(datum.{name}, datum.top_ns))")]
 
 
 def reached(values: str, percent: str) -> str:
@@ -199,6 +203,11 @@ def top_of(aggregations: str) -> list[Transform]:
     bin_columns = [*bin_of("own", reported), *edges_of("own")]
     known = f"{largest} > 0 && (!datum.half || {largest} != datum.upper_edge || datum.own == datum.top)"
     return [*bin_columns, formula("top_ns", f"{known} ? {largest} : {reported}")]
+
+
+def extremes_of(aggregations: str) -> list[Transform]:
+    """Return transforms that add `top_ns` and `least`, the known minimum or 0, from requests.extremes."""
+    return [*top_of(aggregations), formula("least", f"{aggregations}.least.value || 0")]
 
 
 def gaps(source: str = "windows", *, by: str = "", name: str = "gaps") -> Entry:
