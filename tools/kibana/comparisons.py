@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.kibana import requests, tables
 from tools.kibana.bins import formula
-from tools.kibana.filling import Signal, Spec, filled, named, percentile, shades, threshold
+from tools.kibana.filling import Signal, Spec, filled, named, percentile, promised, shades, threshold
 from tools.kibana.pictures import NEAREST, answer, bounded
 from tools.kibana.pictures import curves as drawn_curves
 from tools.kibana.tables import Entry, entry
@@ -27,8 +27,12 @@ def runs(prefix: str, fields: Mapping[str, Any]) -> Spec:
         elapsed("windows"),
         tables.percentile_rows("ranked", "elapsed", "window.p.values", "[percentile]", ("run", "name")),
         tables.carried("ranked", kept=("run", "name")),
+        *tables.held_against(prefix),
+        promised(),
     ]
-    return filled("runs", data, [percentile(), *threshold(), named(), tall("cell")], f"'p' + percentile + ' ' + {NEAREST}")
+    return filled(
+        "runs", data, [percentile(), *threshold(kept=True), named(), tall("cell")], f"'p' + percentile + ' ' + {NEAREST}"
+    )
 
 
 def maps(prefix: str, fields: Mapping[str, Any]) -> Spec:

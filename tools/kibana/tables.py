@@ -363,11 +363,11 @@ def curve(parts: Sequence[Transform]) -> list[Entry]:
 
 
 def noted(prefix: str) -> list[Entry]:
-    """Return the entries `marks`, what was noted of the chosen runs, and `promises`, objectives that they were held against.
+    """Return the entries of `held_against`, and `marks`, what was noted of the chosen runs.
 
     Whatever host or operation is chosen.
     """
-    asked = {"index": f"{prefix}-marks*,{prefix}-episodes*", "body": marks()}
+    asked, promises = held_against(prefix)
     table = entry(
         "marks",
         "notes",
@@ -378,6 +378,12 @@ def noted(prefix: str) -> list[Entry]:
         formula("text", "datum._source.text"),
         only("t", "t2", "text"),
     )
+    return [asked, table, promises]
+
+
+def held_against(prefix: str) -> list[Entry]:
+    """Return the entries `notes`, what is asked, and `promises`, objectives that the chosen runs were held against."""
+    asked = {"index": f"{prefix}-marks*,{prefix}-episodes*", "body": marks()}
     promises = entry(
         "promises",
         "notes",
@@ -389,4 +395,4 @@ def noted(prefix: str) -> list[Entry]:
         {"type": "aggregate", "groupby": ["percentile", "threshold"]},
         {"type": "collect", "sort": {"field": "threshold"}},
     )
-    return [{"name": "notes", "url": asked, "format": {"property": "hits.hits"}}, table, promises]
+    return [{"name": "notes", "url": asked, "format": {"property": "hits.hits"}}, promises]
