@@ -1,5 +1,5 @@
 -- Generated from fields.yml by `make build`; do not edit.
-PRAGMA user_version = 8;
+PRAGMA user_version = 9;
 CREATE TABLE intervals (
   id INTEGER PRIMARY KEY NOT NULL,
   count INTEGER NOT NULL,
@@ -171,6 +171,18 @@ CREATE TABLE episodes (
   least_rate REAL,
   lowest_rate REAL,
   PRIMARY KEY (run, objective, labels, start_ns)
+);
+CREATE TABLE verdicts (
+  run TEXT NOT NULL,
+  objective TEXT NOT NULL,
+  start_ns INTEGER NOT NULL,
+  end_ns INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  percentile TEXT NOT NULL,
+  threshold_ns INTEGER NOT NULL,
+  window_ns INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  PRIMARY KEY (run, objective)
 );
 CREATE TABLE findings (
   run TEXT NOT NULL,

@@ -39,6 +39,7 @@ WRITTEN = {
     "points": sqlite_breaths.POINTS,
     "marks": sqlite.MARKS,
     "episodes": sqlite_episodes.EPISODES,
+    "verdicts": sqlite_episodes.VERDICTS,
     "findings": sqlite_findings.FINDINGS,
 }
 

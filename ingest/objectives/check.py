@@ -41,6 +41,7 @@ from ingest.query.episodes import (
     Life,
     Verdict,
     judged,
+    judgement,
     no_windows,
     verdicts,
 )
@@ -194,14 +195,16 @@ def _nothing(objective: AnyObjective) -> str:
 
 
 def keep(store: Store, checked: Checked) -> None:
-    """Write the certain episodes of verdicts into a store, in place of those of an earlier check of these objectives."""
-    episodes: dict[tuple[str, str], list[Episode]] = {
-        (entry.run, entry.objective.name): [] for entry in checked.unjudged if entry.run
-    }
+    """Write certain episodes and what came of each objective in a run into a store, in place of those of an earlier check."""
+    found: dict[tuple[str, str], list[Verdict]] = {}
+    for unjudged in checked.unjudged:
+        if unjudged.run:
+            found[unjudged.run, unjudged.objective.name] = []
     for verdict in checked.verdicts:
-        episodes.setdefault((verdict.run, verdict.objective.name), []).extend(certain(verdict))
-    for (run, name), own in episodes.items():
-        store.keep_episodes(run, name, own)
+        found.setdefault((verdict.run, verdict.objective.name), []).append(verdict)
+    for (run, name), own in found.items():
+        episodes = [episode for verdict in own for episode in certain(verdict)]
+        store.keep_episodes(run, name, episodes, judgement(own) if own else None)
 
 
 def certain(verdict: Verdict) -> list[Episode]:

@@ -106,6 +106,29 @@ class Episode:
         return digest(self.objective, self.run, self.labels, self.start_ns)
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What came of an objective with a threshold in all groups of a run, from the first to the last window that was judged.
+
+    `state` is met, violated or cannot tell. Stores keep it beside the episodes, so that an objective is drawn that was kept.
+    """
+
+    objective: str
+    run: str
+    kind: str
+    percentile: str
+    threshold_ns: int
+    window_ns: int
+    start_ns: int
+    end_ns: int
+    state: str
+
+    @property
+    def id(self) -> str:
+        """Return its identity: a digest of objective and run."""
+        return digest(self.objective, self.run)
+
+
 def digest(*words: object) -> str:
     """Return the identity of what is told of a run by these words, as 30 hex digits."""
     return hashlib.blake2b(json.dumps(words).encode("utf-8", "surrogatepass"), digest_size=ID_BYTES).hexdigest()
@@ -121,6 +144,7 @@ class Verdict:
     missing. `not_judged` final windows do not lie wholly in the phases of the objective. Of the `requests` of final windows
     `over` to `over_most` took longer than the threshold; `missing` ones lack, None where their number is not known. The budget
     was used up too fast during `alerts`, and gone at `gone_ns`, for certain; its period is the run where it has no other.
+    Windows from `start_ns` to `end_ns` were judged.
     """
 
     objective: Objective
@@ -145,6 +169,8 @@ class Verdict:
     missing: int | None = 0
     alerts: tuple[BurnAlert, ...] = ()
     gone_ns: int | None = None
+    start_ns: int = 0
+    end_ns: int = 0
 
     @property
     def used(self) -> tuple[Fraction, Fraction]:
@@ -338,9 +364,24 @@ def verdicts(
             episodes=tuple(episodes.get(labels, ())),
             zero_ns=life.zero_ns,
             relative=life.relative,
+            start_ns=life.start_ns,
+            end_ns=life.end_ns,
         )
         for code, labels in enumerate(groups)
     ]
+
+
+def judgement(several: Sequence[Verdict]) -> Judgement | None:
+    """Return what came of an objective in a run by the verdicts of its groups; None where it has no threshold."""
+    first, outcomes = several[0], {each.outcome for each in several}
+    objective = first.objective
+    if not isinstance(objective.promise, Latency) or objective.promise.most_failed:
+        return None
+    state = next((outcome for outcome in (VIOLATED, CANNOT_TELL) if outcome in outcomes), MET)
+    begin, end = min(each.start_ns for each in several), max(each.end_ns for each in several)
+    promise = objective.promise.to_dict()
+    given = (promise["percentile"], promise["threshold_ns"], objective.window_ns)
+    return Judgement(objective.name, first.run, first.kind, *given, begin, end, state)
 
 
 def _burning(rows: Windows, bad: Bool, code: int, objective: Objective) -> tuple[list[BurnAlert], int | None]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from tools.kibana import requests, tables
 from tools.kibana.bins import formula
-from tools.kibana.filling import Signal, Spec, filled, named, percentile, shades, threshold
-from tools.kibana.pictures import NEAREST, answer
+from tools.kibana.filling import Signal, Spec, filled, named, percentile, promised, shades, threshold
+from tools.kibana.pictures import NEAREST, answer, bounded
 from tools.kibana.pictures import curves as drawn_curves
 from tools.kibana.tables import Entry, entry
 
@@ -18,16 +18,21 @@ PERCENTILE_WINDOWS, HEAT_WINDOWS = 35, 21
 
 def runs(prefix: str, fields: Mapping[str, Any]) -> Spec:
     """Return a percentile of both runs over elapsed time, on the same scales."""
-    asked = {"over_time": requests.windows(PERCENTILE_WINDOWS, {"n": requests.samples(), "p": requests.ranks()})}
+    each = {"n": requests.samples(), **requests.extremes(), "p": requests.ranks()}
+    asked = {"over_time": requests.windows(PERCENTILE_WINDOWS, each)}
     data = [
         answer(prefix, requests.body(fields, asked, RUNS)),
         *tables.chosen_runs(),
-        tables.windows(),
+        bounded(),
         elapsed("windows"),
         tables.percentile_rows("ranked", "elapsed", "window.p.values", "[percentile]", ("run", "name")),
         tables.carried("ranked", kept=("run", "name")),
+        *tables.held_against(prefix),
+        promised(),
     ]
-    return filled("runs", data, [percentile(), *threshold(), named(), tall("cell")], f"'p' + percentile + ' ' + {NEAREST}")
+    return filled(
+        "runs", data, [percentile(), *threshold(kept=True), named(), tall("cell")], f"'p' + percentile + ' ' + {NEAREST}"
+    )
 
 
 def maps(prefix: str, fields: Mapping[str, Any]) -> Spec:

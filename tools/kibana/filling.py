@@ -219,7 +219,7 @@ def percentile(percents: Sequence[float] = requests.PERCENTS) -> Signal:
 def threshold(*, kept: bool = False) -> list[Signal]:
     """Return the signals of the SLA line: milliseconds, 0 for none.
 
-    Where `kept`, without a number it is the lowest threshold that the run has broken at the percentile that is chosen.
+    Where `kept`, without a number it is the lowest threshold that the run was held against at the percentile that is chosen.
     """
     bind = {"input": "number", "min": 0, "step": 0.1, "name": "SLA, ms "}
     lowest = "length(data('promised')) ? data('promised')[0].threshold : 0" if kept else "0"

@@ -28,6 +28,13 @@ SHOWN = Terms(RUN, 1, "run", "began")
 PREFERRED = Terms("kind_preference", 1, "preference", "latest", hidden=True)  # not by kind: a run may have none
 
 
+# What a table says of operations that failed. Their kinds are below all others, so a row of another kind cannot count them, too.
+OF_FAILED = {
+    "preferred": "Operations that failed are not counted here: see Failed operations a second.",
+    "each": "Operations that failed are rows of their own, whose kind ends in .failed.",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Chart:
     """A panel's buckets and values by column id, and how they are shown."""
@@ -58,7 +65,9 @@ def lens_object(panel: Panel, identity: str, prefix: str) -> SavedObject:
         "internalReferences": [],
         "adHocDataViews": {},
     }
-    sentences = [text for text in (read.about, read.unfiltered and f"The choices above do not apply: {read.unfiltered}.") if text]
+    failed = OF_FAILED.get(read.kind or "", "") if panel.picture == "table" else ""
+    unfiltered = read.unfiltered and f"The choices above do not apply: {read.unfiltered}."
+    sentences = [text for text in (read.about, failed, unfiltered) if text]
     attributes = {
         "title": panel.title,
         "description": panel.described(" ".join(sentences)),

@@ -19,7 +19,7 @@ POINT = ("run", "name", "label", "x", "rate", "v", "n")
 
 def load(prefix: str, fields: Mapping[str, Any]) -> Spec:
     """Return a percentile of whole runs over their depth, where they are a sweep of depths; else over the rate they achieved."""
-    each = {"n": requests.samples(), "p": requests.ranks(most=requests.MOST_OF_RUN)}
+    each = {"n": requests.samples(), **requests.extremes(), "p": requests.ranks(most=requests.MOST_OF_RUN)}
     labels = {name: {"terms": {"field": f"labels.{name}", "size": 1}} for name in (*SETTINGS, *AT_ONCE)}
     asked = {
         **labels,
@@ -28,6 +28,7 @@ def load(prefix: str, fields: Mapping[str, Any]) -> Spec:
         "operations": {"terms": {"field": "operation", "missing": "-", "size": requests.OPERATIONS}, "aggs": each},
     }
     own = [formula("n", "datum.part.n.value"), keep("datum.n > 0"), formula("rate", "datum.n / datum.seconds")]
+    own += tables.extremes_of("datum.part")
     line = [formula("line", f"replace(trim({' + '.join(_setting(name) for name in SETTINGS)}), regexp('  +', 'g'), ' ')")]
     of_run = ("run", "name", "line", "at_once", "swept", "rate")
     data = [

@@ -7,9 +7,9 @@ from typing import Any
 
 from ingest.view.page.panels.omission import KINDS
 from tools.kibana import requests, tables
-from tools.kibana.bins import formula, snapped
+from tools.kibana.bins import formula
 from tools.kibana.filling import TRY, Spec, filled, named, percentile, promised, threshold
-from tools.kibana.pictures import NEAREST, TOPMOST, answer, curves
+from tools.kibana.pictures import NEAREST, TOPMOST, answer, bounded, curves
 from tools.kibana.tables import entry, keep
 
 KIND_WINDOWS, GAP_WINDOWS = 17, 35
@@ -21,11 +21,11 @@ CHOSEN = tables.reached("datum.window.p.values", "percentile")
 
 def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
     """Return each kind over time: from its median to its maximum, the chosen percentile as a line."""
-    asked = {"over_time": requests.windows(KIND_WINDOWS, {"n": requests.samples(), **requests.tops(), "p": requests.ranks()})}
+    asked = {"over_time": requests.windows(KIND_WINDOWS, {"n": requests.samples(), **requests.extremes(), "p": requests.ranks()})}
     data = [
         answer(prefix, requests.body(fields, asked, kinds=len(KINDS), only=KINDS)),
         *tables.chosen_runs(),
-        tables.windows(kept=("top_ns", "own"), more=tables.top_of("datum.window")),
+        bounded(),
         entry(
             "points",
             "windows",
@@ -33,10 +33,10 @@ def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
             formula("high", "datum.top_ns"),
             formula("open_high", TOPMOST),
             formula("median", MEDIAN),
-            snapped("low", "datum.median"),
+            tables.within("low", "datum.median"),
             formula("p", "percentile"),
             formula("h", CHOSEN),
-            snapped("reached", "datum.h"),
+            tables.within("reached", "datum.h"),
             formula("v", f"{tables.CARRIES} ? datum.reached : null"),
             tables.only("t", "t2", "label", "low", "v", "high", "n", "open", "open_high"),
         ),
@@ -55,8 +55,9 @@ def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
 
 def gap(prefix: str, fields: Mapping[str, Any]) -> Spec:
     """Return by how much a percentile of response is above that of service, over time."""
-    asked = {"over_time": requests.windows(GAP_WINDOWS, {"n": requests.samples(), "p": requests.ranks()})}
-    reached = [formula("p", "percentile"), keep(tables.CARRIES), formula("h", CHOSEN), *snapped("v", "datum.h")]
+    each = {"n": requests.samples(), **requests.extremes(), "p": requests.ranks()}
+    asked = {"over_time": requests.windows(GAP_WINDOWS, each)}
+    reached = [formula("p", "percentile"), keep(tables.CARRIES), formula("h", CHOSEN), *tables.within("v", "datum.h")]
     service = {
         "type": "lookup",
         "from": "service",
@@ -68,7 +69,7 @@ def gap(prefix: str, fields: Mapping[str, Any]) -> Spec:
     data = [
         answer(prefix, requests.body(fields, asked, kinds=len(COMPARED), only=COMPARED)),
         *tables.chosen_runs(),
-        tables.windows(),
+        bounded(),
         entry("ranked", "windows", reached, tables.only("kind", "t", "t2", "n", "v", "open")),
         entry("service", "ranked", keep("datum.kind == 'service'")),
         entry(

@@ -38,6 +38,11 @@ def answer(prefix: str, asked: Mapping[str, Any], index: str = "rollups") -> Ent
     return {"name": "answer", "url": requests.url(f"{prefix}-{index}-*", asked), "transform": parts}
 
 
+def bounded() -> Entry:
+    """Return the entry `windows` with what no percentile lies beyond."""
+    return tables.windows(kept=("top_ns", "own", "least"), more=tables.extremes_of("datum.window"))
+
+
 def percentiles(
     prefix: str, fields: Fields, percents: Sequence[float] = requests.PERCENTS, only: Sequence[str] = (), nothing: str = NOTHING
 ) -> Spec:
@@ -46,7 +51,7 @@ def percentiles(
     data = [
         answer(prefix, requests.body(fields, requests.over_time(percents), only=only)),
         *tables.chosen_runs(),
-        tables.windows(kept=("top_ns",), more=tables.top_of("datum.window")),
+        bounded(),
         tables.percentile_rows("ranked", "windows", "window.p.values", picked),
         tables.carried("ranked", "ranks"),
         tables.maxima("windows", "tops", label="max"),
@@ -72,7 +77,7 @@ def lag_curves(prefix: str, fields: Fields) -> Spec:
 
 def _all_windows(picked: str) -> list[Entry]:
     """Return the entry `whole`: percentiles of all windows together."""
-    shaped = [formula("n", "datum.of.n.value"), *tables.top_of("datum.of"), formula("t", "0"), formula("t2", "0")]
+    shaped = [formula("n", "datum.of.n.value"), *tables.extremes_of("datum.of"), formula("t", "0"), formula("t2", "0")]
     return [
         entry("whole_of", "chosen", shaped, keep("datum.n > 0")),
         tables.percentile_rows("whole_rows", "whole_of", "of.p.values", picked),
@@ -88,7 +93,7 @@ def surface(prefix: str, fields: Fields) -> Spec:
     data = [
         answer(prefix, requests.body(fields, requests.over_time(SURFACE))),
         *tables.chosen_runs(),
-        tables.windows(),
+        bounded(),
         tables.percentile_rows("ranked", "windows", "window.p.values", f"{list(SURFACE)}"),
         tables.carried("ranked"),
         entry("rows", "points", {"type": "aggregate", "groupby": ["row", "p"]}, downwards),
@@ -103,7 +108,7 @@ def heatmap(prefix: str, fields: Fields) -> Spec:
     data = [
         answer(prefix, requests.body(fields, requests.heat())),
         *tables.chosen_runs(),
-        tables.windows(),
+        bounded(),
         *tables.cells(),
         tables.percentile_rows("ranked", "windows", "window.p.values", "[percentile]"),
         tables.carried("ranked"),

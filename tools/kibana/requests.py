@@ -100,16 +100,22 @@ def tops() -> Json:
     return {"max": highest("latency.max"), "top": highest("latency.histogram")}
 
 
+def extremes() -> Json:
+    """Return the parts of a maximum, and the least known value: no percentile lies beyond them."""
+    return {**tops(), "least": {"min": {"field": "latency.min"}}}
+
+
 def over_time(percents: Sequence[float] = PERCENTS) -> Json:
     """Return what percentiles over time and the surface need: each window and all of them together."""
-    each = {"n": samples(), **tops()}
+    each = {"n": samples(), **extremes()}
     over_time = windows(HDR_WINDOWS, {**each, "p": ranks(percents)})
     return {**each, "p": ranks(percents, MOST_OF_RUN), "over_time": over_time}
 
 
 def heat(target: int = HEAT_WINDOWS, an_octave: int = ROWS) -> Json:
     """Return what a heat map with its percentile line needs."""
-    return {"n": samples(), "over_time": windows(target, {"n": samples(), "p": ranks(), "latency": latency_rows(an_octave)})}
+    each = {"n": samples(), **extremes(), "p": ranks(), "latency": latency_rows(an_octave)}
+    return {"n": samples(), "over_time": windows(target, each)}
 
 
 def by_host(target: int = ROW_WINDOWS) -> Json:
@@ -200,14 +206,14 @@ def body(
     if by_layer:
         inside = {layer: {"filter": query, "aggs": inside} for layer, query in _layers().items()}
     if "rollup.scope" in where:
-        inside["failed"] = _failed(both=both)
+        inside["failed"] = failed(both=both)
     of_runs = {"terms": run, "aggs": {**began, **inside}}
     picked = {"filter": {"bool": {"filter": terms}}, "aggs": {"runs": of_runs, "names": {"cardinality": {"field": "run.id"}}}}
     target = _target(inner)
     return {"size": 0, "aggs": {"picked": picked, **({"clock": _clock(target)} if target else {})}}
 
 
-def _failed(*, both: bool) -> Json:
+def failed(*, both: bool) -> Json:
     """Return the aggregation of how many operations failed: their kinds are below all others, and each counts all of them."""
     below: Json = {"range": {"kind_preference": {"lt": FAILED_BELOW}}}
     counted = {"n": samples(), "kinds": {"cardinality": {"field": "kind"}}}
@@ -254,12 +260,28 @@ def step_field(where: Mapping[str, Any]) -> str:
     return "rollup.step_ms" if "rollup.scope" in where else "interval.step_ms"
 
 
+def overlapping(end: str, *others: Json) -> Json:
+    """Return the query for documents that have a part in the time range, or begin before its end and are what `others` ask for.
+
+    Those that last have an `end` in ms.
+    """
+    edge = {name: {"%timefilter%": name} for name in ("min", "max")}
+    since = [{"range": {field: {"gte": edge["min"], "format": "epoch_millis"}}} for field in ("@timestamp", end)]
+    until = {"range": {"@timestamp": {"lte": edge["max"], "format": "epoch_millis"}}}
+    return {"bool": {"filter": [until, {"bool": {"should": [*since, *others], "minimum_should_match": 1}}]}}
+
+
 def marks() -> Json:
-    """Return the request for annotations: those without an end, then those that lasted longest; then broken objectives."""
+    """Return the request for annotations: those without an end, then those that lasted longest; then objectives.
+
+    What came of an objective has the time of all that was judged, so it is there wherever a part of that is shown. Stores of
+    earlier versions have the episodes alone.
+    """
     promised = {"objective.threshold_ns": {"order": "asc", "missing": "_first", "unmapped_type": "long"}}
     lasted = {"mark.duration_ns": {"order": "desc", "missing": "_first", "unmapped_type": "long"}}
     columns = ["run.id", "mark.at_ns", "mark.duration_ns", "text", "objective.percentile", "objective.threshold_ns"]
-    return {"size": 1000, "_source": columns, "sort": [promised, lasted, {"@timestamp": "asc"}]}
+    query = overlapping("episode.end", {"exists": {"field": "mark.duration_ns"}})  # of a mark the end is told in ns alone
+    return {"size": 1000, "_source": columns, "query": query, "sort": [promised, lasted, {"@timestamp": "asc"}]}
 
 
 def url(index: str, asked: Mapping[str, Any], *, filtered: bool = True) -> Json:

@@ -76,24 +76,25 @@ def runs(prefix: str, fields: Fields) -> Spec:
     ends["ended"] = requests.highest("interval.end_ns")
     default = {"filter": {"term": {"rollup.default_kind": True}}, "aggs": {"n": requests.samples()}}
     run = {"field": "run.id", "size": RUNS, "order": [{"start": "desc"}, {"began": "desc"}]}
-    picked = {"terms": run, "aggs": {**ends, "default": default}}
+    picked = {"terms": run, "aggs": {**ends, "default": default, "failed": requests.failed(both=False)}}
     filters = [{"term": {field: value}} for field, value in fields.items()]
     asked = {"size": 0, "query": {"bool": {"filter": filters}}, "aggs": {"runs": picked}}
-    span = "(datum.t2 - datum.t) * 1e6"
+    span, lost = "(datum.t2 - datum.t) * 1e6", "datum.failed ? ', and ' + format(datum.failed, ',') + ' that failed' : ''"
     rows = [
         flatten("aggregations.runs.buckets", "one"),
         formula("run", "datum.one.key"),
         formula("t", "datum.one.began.value"),
         formula("t2", "datum.one.ended.value / 1e6"),
         formula("n", "datum.one.default.n.value"),
-        formula("says", f"datum.run + ': ' + format(datum.n, ',') + ' I/Os in ' + ({_shown(span)})"),
+        formula("failed", "datum.one.failed.n.value / max(1, datum.one.failed.kinds.value)"),
+        formula("says", f"datum.run + ': ' + format(datum.n, ',') + ' I/Os in ' + ({_shown(span)}) + ({lost})"),
     ]
     url = {"index": f"{prefix}-rollups-*", "body": asked}
     data = [
         {"name": "answer", "url": url, "transform": [keep("isValid(datum.aggregations)")]},
         entry("windows", "answer", rows),
         entry("chosen", "windows", formula("kind", "''"), formula("step", "0")),
-        _told(("windows",), ("run", "n")),
+        _told(("windows",), ("run", "n", "failed")),
     ]
     note = "length(data('told')) ? 'a click shows a run in its time range' : 'no run was loaded yet: tailboard load'"
     return filled("story", data, [_clicked("0")], note, whole=True)
@@ -130,7 +131,8 @@ def _noted(prefix: str) -> list[Entry]:
         f"format({of}.samples, ',') + ' samples'",
         f"{of}.state",
     ]
-    says = f"{of} ? 'broken: ' + datum._source.objective.name + ': ' + {_listed(', '.join(facts))} : null"
+    named = "datum._source.objective.name + ': '"
+    says = f"{of} && isValid({of}.samples) ? 'broken: ' + {named} + {_listed(', '.join(facts))} : null"
     lasted = "datum._source.mark && datum._source.mark.duration_ns ? datum.t + datum._source.mark.duration_ns / 1e6 : null"
     fields = (*PROMISED, *(f"episode.{name}" for name in BROKEN), "mark.duration_ns", "text")
     return [
@@ -149,11 +151,7 @@ def _overlapping(
     prefix: str, indices: Sequence[str], fields: Sequence[str], end: str, sort: Sequence[Mapping[str, str]]
 ) -> Entry:
     """Return the data entry, called after the first of the indices, with documents that have a part in the time range."""
-    edge = {name: {"%timefilter%": name} for name in ("min", "max")}
-    since = [{"range": {field: {"gte": edge["min"], "format": "epoch_millis"}}} for field in ("@timestamp", end)]
-    until = {"range": {"@timestamp": {"lte": edge["max"], "format": "epoch_millis"}}}
-    query = {"bool": {"filter": [until, {"bool": {"should": since, "minimum_should_match": 1}}]}}
-    body = {"size": MOST, "_source": ["@timestamp", *fields], "sort": list(sort), "query": query}
+    body = {"size": MOST, "_source": ["@timestamp", *fields], "sort": list(sort), "query": requests.overlapping(end)}
     names = ",".join(f"{prefix}-{index}*" for index in indices)
     return {"name": indices[0], "url": {"index": names, "body": body}, "format": {"property": "hits.hits"}}
 

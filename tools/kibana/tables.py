@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ingest.core.objective import ANY_LATENCY
 from tools.kibana import requests
 from tools.kibana.bins import LAYOUT_COLUMNS, Transform, bin_of, edges_of, formula, layout_columns, snapped, value_of
-from tools.kibana.requests import FIRST_OCTAVE, LAST_OCTAVE, NARROW_ROWS, ROWS, marks, url
+from tools.kibana.requests import FIRST_OCTAVE, LAST_OCTAVE, NARROW_ROWS, ROWS, marks
 
 Entry = dict[str, Any]
 
@@ -135,10 +136,14 @@ def percentile_rows(name: str, source: str, values: str, chosen: str, kept: Sequ
         formula("row", "datum.label"),
         formula("carried", CARRIES),
         formula("beyond", BEYOND),
-        snapped("v", "datum.h"),
-        formula("v", "datum.top_ns > 0 ? min(datum.v, datum.top_ns) : datum.v"),
+        within("v", "datum.h"),
         only(*POINT, "carried", "top_ns", *LAYOUT_COLUMNS, *kept),
     )
+
+
+def within(name: str, value: str) -> list[Transform]:
+    """Return transforms for what a bin reports of a percentile: none lies beyond the known extremes (extremes_of)."""
+    return [*snapped(name, value), formula(name, f"max(datum.least, min(datum.{name}, datum.top_ns))")]
 
 
 def reached(values: str, percent: str) -> str:
@@ -198,6 +203,11 @@ def top_of(aggregations: str) -> list[Transform]:
     bin_columns = [*bin_of("own", reported), *edges_of("own")]
     known = f"{largest} > 0 && (!datum.half || {largest} != datum.upper_edge || datum.own == datum.top)"
     return [*bin_columns, formula("top_ns", f"{known} ? {largest} : {reported}")]
+
+
+def extremes_of(aggregations: str) -> list[Transform]:
+    """Return transforms that add `top_ns` and `least`, the known minimum or 0, from requests.extremes."""
+    return [*top_of(aggregations), formula("least", f"{aggregations}.least.value || 0")]
 
 
 def gaps(source: str = "windows", *, by: str = "", name: str = "gaps") -> Entry:
@@ -353,11 +363,11 @@ def curve(parts: Sequence[Transform]) -> list[Entry]:
 
 
 def noted(prefix: str) -> list[Entry]:
-    """Return the entries `marks`, what was noted of the chosen runs, and `promises`, objectives that they have broken.
+    """Return the entries of `held_against`, and `marks`, what was noted of the chosen runs.
 
     Whatever host or operation is chosen.
     """
-    asked = url(f"{prefix}-marks*,{prefix}-episodes*", marks(), filtered=False)
+    asked, promises = held_against(prefix)
     table = entry(
         "marks",
         "notes",
@@ -368,14 +378,21 @@ def noted(prefix: str) -> list[Entry]:
         formula("text", "datum._source.text"),
         only("t", "t2", "text"),
     )
+    return [asked, table, promises]
+
+
+def held_against(prefix: str) -> list[Entry]:
+    """Return the entries `notes`, what is asked, and `promises`, objectives that the chosen runs were held against."""
+    asked = {"index": f"{prefix}-marks*,{prefix}-episodes*", "body": marks()}
     promises = entry(
         "promises",
         "notes",
         KNOWN,
         keep("datum.known && datum._source.objective && datum._source.objective.threshold_ns > 0"),
+        keep(f"datum._source.objective.threshold_ns < {ANY_LATENCY}"),
         formula("percentile", "toNumber(datum._source.objective.percentile)"),
         formula("threshold", "datum._source.objective.threshold_ns"),
         {"type": "aggregate", "groupby": ["percentile", "threshold"]},
         {"type": "collect", "sort": {"field": "threshold"}},
     )
-    return [{"name": "notes", "url": asked, "format": {"property": "hits.hits"}}, table, promises]
+    return [{"name": "notes", "url": asked, "format": {"property": "hits.hits"}}, promises]

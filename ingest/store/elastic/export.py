@@ -33,7 +33,7 @@ from ingest.store.answers import Plan
 from ingest.store.elastic.bulk import Delivery
 from ingest.store.elastic.documents import MS, hits, interval_chunks, writing_line
 from ingest.store.elastic.findings import BREATHS_INDEX as BREATHS
-from ingest.store.elastic.findings import breath_chunks, episode_line, finding_line, mark_line
+from ingest.store.elastic.findings import breath_chunks, episode_line, finding_line, judgement_line, mark_line
 from ingest.store.elastic.rollups import RollupDocuments, RollupWriter
 from ingest.store.elastic.runs import RUN, SOURCE, SharedWindows, SourceState, host_key_in, run_document, source_document, writing
 from ingest.store.elastic.templates import Names, digest
@@ -117,8 +117,8 @@ def made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]
                 yield from map(b"".join, documents.lines(windows.relabelled(grouped), step, 0))
     for mark in store.marks_of([record.run]):
         yield mark_line(record.run, mark, names)
-    for episode in store.episodes([record.run]):
-        yield episode_line(episode, names)
+    yield from (episode_line(episode, names) for episode in store.episodes([record.run]))
+    yield from (judgement_line(came, names) for came in store.judgements(record.run))
     stamp = stamp_of(record, store.sources(record.run))
     for finding in store.findings_of([record.run]):
         yield finding_line(finding, names, of_now=finding.stamp == stamp)

@@ -17,7 +17,7 @@ from ingest.core.intervals import Int
 from ingest.core.labels import Series
 from ingest.core.marks import in_time_order, noted
 from ingest.core.schema import elasticsearch_mappings
-from ingest.query.episodes import Episode
+from ingest.query.episodes import CANNOT_TELL, MET, VIOLATED, Episode, Judgement
 from ingest.query.story.stored import StoredFinding
 from ingest.store.elastic.aggregations import Filters
 from ingest.store.elastic.bulk import put_all_at_once, put_at_once
@@ -39,14 +39,18 @@ from ingest.store.elastic.templates import INDEX, KEEPS_RATES, Names, digest, st
 from ingest.store.records import SourceRecord
 
 # Episodes in Elasticsearch: one document each under an id of its own, in an index without a period; there are few.
+# Beside them is what came of each objective: it has a state that no episode has.
 
 
 PROMISE = ("percentile", "threshold_ns", "window_ns", "least_rate")
+CAME = {"terms": {"episode.state": [MET, VIOLATED, CANNOT_TELL]}}
 FOUND = ("peak_ns", "peak_open", "samples", "windows", "silent", "thin", "worst_host", "state", "lowest_rate")
 
 
-def keep_episodes(connection: Connection, names: Names, run: str, objective: str, episodes: Sequence[Episode]) -> None:
-    """Write all episodes of an objective in a run, then delete those of an earlier check that no longer hold.
+def keep_episodes(
+    connection: Connection, names: Names, run: str, objective: str, episodes: Sequence[Episode], came: Judgement | None
+) -> None:
+    """Write all episodes of an objective in a run and what came of it, then delete those of an earlier check that no longer hold.
 
     A repeat after a failure converges: documents are written by id. StoreError where the server refuses one, or was set up before
     there were episodes.
@@ -58,6 +62,9 @@ def keep_episodes(connection: Connection, names: Names, run: str, objective: str
         raise StoreError(f"{url} has no place for episodes of a rate: tailboard store setup --elasticsearch {url} --overwrite")
     index, kept = names.one("episodes"), {episode.id for episode in episodes}
     lines = [episode_line(episode, names) for episode in episodes]
+    if came:
+        kept.add(came.id)
+        lines.append(judgement_line(came, names))
     whose = {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"objective.name": objective}}]}}
     there = hits(connection, index, whose, source=False)
     lines += [deletion(hit["_index"], hit["_id"]) for hit in there if hit["_id"] not in kept]
@@ -69,9 +76,24 @@ def episode_line(episode: Episode, names: Names) -> bytes:
     return writing_line(names.one("episodes"), episode.id, _episode_document(episode))
 
 
+def judgement_line(came: Judgement, names: Names) -> bytes:
+    """Return what came of an objective as both lines of a bulk request."""
+    times = {"start_ns": came.start_ns, "end_ns": came.end_ns, "end": came.end_ns // MS}
+    promise = {"percentile": came.percentile, "threshold_ns": came.threshold_ns, "window_ns": came.window_ns}
+    document = {
+        "@timestamp": came.start_ns // MS,
+        "run": {"id": came.run},
+        "kind": came.kind,
+        "objective": {"name": came.objective, **promise},
+        "episode": {**times, "state": came.state},
+    }
+    return writing_line(names.one("episodes"), came.id, document)
+
+
 def episodes_of(connection: Connection, names: Names, runs: Iterable[str]) -> list[Episode]:
     """Return the episodes of runs in time order."""
-    stored = documents(connection, names.one("episodes"), {"terms": {"run.id": sorted(runs)}})
+    of_runs = {"bool": {"filter": [{"terms": {"run.id": sorted(runs)}}], "must_not": [CAME]}}
+    stored = documents(connection, names.one("episodes"), of_runs)
     episodes = [_episode(document) for document in stored]
     return sorted(
         episodes, key=lambda episode: (episode.start_ns, episode.run, episode.objective, json.dumps(dict(episode.labels)))

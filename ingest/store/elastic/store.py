@@ -17,7 +17,7 @@ from ingest.core.intervals import Int, Intervals
 from ingest.core.labels import Group, Series
 from ingest.core.schema import schema_version
 from ingest.query.coverage import Lack
-from ingest.query.episodes import Episode
+from ingest.query.episodes import Episode, Judgement
 from ingest.query.origin import KNOWN_RUNS, Capabilities
 from ingest.query.plan import settled
 from ingest.query.question import Answer, AnswerKey, Question
@@ -394,10 +394,10 @@ class ElasticStore(Store):
         """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
         return marks_of(self.connection, self.names, runs)
 
-    def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
-        """Write all episodes of an objective in a run, in place of those that an earlier check has left."""
+    def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode], came: Judgement | None = None) -> None:
+        """Write all episodes of an objective in a run and what came of it, in place of what an earlier check has left."""
         with keeping(self, "episodes", run):
-            keep_episodes(self.connection, self.names, run, objective, episodes)
+            keep_episodes(self.connection, self.names, run, objective, episodes, came)
 
     def episodes(self, runs: Iterable[str]) -> list[Episode]:
         """Return the episodes of runs in time order."""

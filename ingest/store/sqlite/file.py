@@ -192,7 +192,7 @@ def _reads(read: Callable[[Any], object], text: Any) -> bool:
 # views for those that lack columns.
 
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 OLDEST_VERSION = 1  # later versions only added tables and columns
 PATIENCE_SECONDS = 60.0
 WAL_TRIES, WAL_PAUSE_SECONDS = 50, 0.1

@@ -52,7 +52,7 @@ def fields_of(
 def row_of(table: str, columns: Sequence[str], record: object, *, in_order: bool = False) -> tuple[Any, ...]:
     """Return a record as a row of a table."""
     cells = ((name, getattr(record, name)) for name in columns)
-    return tuple(json.dumps(dict(cell), sort_keys=in_order) if name in IN_JSON[table] else cell for name, cell in cells)
+    return tuple(json.dumps(dict(cell), sort_keys=in_order) if name in IN_JSON.get(table, ()) else cell for name, cell in cells)
 
 
 def keep(db: sqlite3.Connection, table: str, columns: Sequence[str], records: Iterable[object], **whose: str) -> None:
@@ -111,6 +111,7 @@ def is_current(db: sqlite3.Connection, run: RunRecord, source: SourceRecord) -> 
 PROMISE = ("kind", "percentile", "threshold_ns", "window_ns", "least_rate")
 FOUND = ("peak_ns", "peak_open", "samples", "windows", "silent", "thin", "worst_host", "state", "lowest_rate")
 EPISODES = ("run", "objective", "labels", "start_ns", "end_ns", *PROMISE, *FOUND)
+VERDICTS = ("run", "objective", "start_ns", "end_ns", "kind", "percentile", "threshold_ns", "window_ns", "state")
 
 
 # Findings in a SQLite store: a row for the story of a run and one for each finding, always of one load.

@@ -75,6 +75,7 @@ from ingest.store.sqlite.records import (
     FINDINGS,
     RUNS,
     SOURCES,
+    VERDICTS,
     WATCHES,
     breaths_of,
     check_run,
@@ -89,7 +90,7 @@ from ingest.store.sqlite.records import (
 from ingest.store.sqlite.rollups import write_rollups
 
 if TYPE_CHECKING:
-    from ingest.query.episodes import Episode
+    from ingest.query.episodes import Episode, Judgement
     from ingest.query.story.stored import StoredFinding
     from ingest.store.answers import Catalogue
     from ingest.store.elastic.templates import Names
@@ -402,11 +403,12 @@ class SqliteStore(Store):
             rows = fields_of(self.db, "marks", MARKS, "ORDER BY at_ns, text", runs=set(runs))
             return [noted(**fields) for fields in rows]
 
-    def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
-        """Write all episodes of an objective in a run, in place of those that an earlier check has left."""
+    def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode], came: Judgement | None = None) -> None:
+        """Write all episodes of an objective in a run and what came of it, in place of what an earlier check has left."""
         with self.transaction() as db:
             check_run(db, run)
             keep(db, "episodes", EPISODES, episodes, run=run, objective=objective)
+            keep(db, "verdicts", VERDICTS, [came] if came else [], run=run, objective=objective)
 
     def episodes(self, runs: Iterable[str]) -> list[Episode]:
         """Return the episodes of runs in time order."""
@@ -416,6 +418,14 @@ class SqliteStore(Store):
             rows = fields_of(self.db, "episodes", EPISODES, "ORDER BY start_ns, run, objective, labels", runs=set(runs))
         own = [{"labels": tuple(fields["labels"].items()), "peak_open": bool(fields["peak_open"])} for fields in rows]
         return [Episode(**{**fields, **more}) for fields, more in zip(rows, own, strict=True)]
+
+    def judgements(self, run: str) -> list[Judgement]:
+        """Return what came of the objectives of a run."""
+        from ingest.query.episodes import Judgement
+
+        with self._store_errors():
+            rows = fields_of(self.db, "verdicts", VERDICTS, "ORDER BY objective", runs={run})
+        return [Judgement(**fields) for fields in rows]
 
     def keep_findings(self, run: str, documents: Sequence[StoredFinding]) -> None:
         """Write all findings of a run, in place of those that an earlier load has left."""

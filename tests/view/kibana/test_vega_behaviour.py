@@ -290,6 +290,9 @@ def test_failed_operations_are_counted_and_said(page, failing) -> None:
         assert page.signal("heading").startswith(
             f"{failed} operations FAILED: slower than any, and in no percentile here; run forty"
         )
+    page.draw(failing.answered(failing.spec("all-runs", scope="cluster", level="run")))
+    [line] = page.table("told")
+    assert line["failed"] == failed and line["says"].endswith(f", and {failed} that failed")
     [saved] = [one for one in compiled(failing.prefix) if one.id.endswith("cluster-latency-failed")]
     rows = [row for row in asked_rows(failing, saved, failing.shown) if row["failed operations a second"] is not None]
     told = {(row["@timestamp"], row["host.name"]): round(10 * row["failed operations a second"]) for row in rows}
