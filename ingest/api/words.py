@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ingest.core.errors import InputError, UsageError, as_text, choices, listed
-from ingest.core.labels import ALTERNATIVE, LAYER, OK, OUTCOME
+from ingest.core.labels import ALTERNATIVE, LAYER, NOT, OK, OUTCOME
 from ingest.core.units import MOST_NS, UNITS_NS, parse_duration, parse_instant
 from ingest.core.values import several
 from ingest.query.origin import KNOWN_RUNS, Origin, store_at, store_url
@@ -114,6 +114,9 @@ def split_sources(sources: Iterable[str | Path]) -> tuple[str, list[Path]]:
         else:
             paths += paths_of((source,))
     if stores and paths:
+        first = next((path for path in paths if not os.path.lexists(path)), None)
+        if first is not None:
+            raise UsageError(f"{first}: no such file or folder; runs of a store are named by --run {first}")
         raise UsageError("ask a store or files, not both at once")
     if len(stores) > 1:
         raise UsageError("ask one store at a time")
@@ -178,15 +181,16 @@ def pairs(given: Pairs, name_of_option: str) -> dict[str, str]:
 
 
 def globs(given: Pairs, name_of_option: str) -> Mapping[str, Any]:
-    """Return the globs of K=GLOB texts, those of one label as alternatives, or a mapping as it is; UsageError without `=`."""
+    """Return the globs of K=GLOB and K!=GLOB texts, those of one label together (`fits`), or a mapping as it is."""
     if isinstance(given, Mapping):
         return given
     found: dict[str, list[str]] = {}
     for text in dict.fromkeys(several(given, str, name_of_option, "LABEL=VALUE")):
-        if text and "=" not in text:
-            raise UsageError(f"{name_of_option} takes LABEL=VALUE, as in {name_of_option} host={text}")
+        if text and ("=" not in text or text.startswith("!=")):
+            raise UsageError(f"{name_of_option} takes LABEL=VALUE, as in {name_of_option} host={text.removeprefix('!=')}")
         for name, glob in pairs((text,), name_of_option).items():
-            found.setdefault(name, []).append(glob)
+            excluded = name.endswith(NOT)
+            found.setdefault(name.removesuffix(NOT), []).append(NOT + glob if excluded else glob)
     return {name: ALTERNATIVE.join(several) for name, several in found.items()}
 
 
@@ -337,6 +341,16 @@ def load_options(
     )
 
 
+A_TABLE = "tables of tools are known by their beginning (leave it out), others by a few lines of YAML (docs/reference/formats.md)"
+MEANT = {
+    **dict.fromkeys(("csv", "tsv", "json", "jsonl", "ndjson", "text"), A_TABLE),
+    "jtl": "do you mean jmeter?",
+    "fio": "do you mean fio-hist, fio-raw or fio-json?",
+    "k6": "do you mean k6-csv or k6-json?",
+    "hdr": "do you mean hdr-log?",
+}
+
+
 def _format(text: str) -> tuple[str, Description | HistogramDescription | None]:
     """Return the format that --input-format names, or what describes one; UsageError where it is neither."""
     from ingest.read.described.description import description_of, is_described, presets
@@ -347,6 +361,8 @@ def _format(text: str) -> tuple[str, Description | HistogramDescription | None]:
     if text in names() and (path := format_of(text).description):
         return "", description_of(path)
     if text not in names():
+        if text in MEANT:
+            raise UsageError(f"no input format {text!r}: {MEANT[text]}")
         known = [*names(), *presets()]
         choice = f"{choices(text, known, most=len(known))}, or a file that describes one (events.yml)"
         raise UsageError(f"no input format {text!r}: {choice}")

@@ -132,7 +132,7 @@ class Commands(Group):
         `help COMMAND` and `version` are as other programs have them.
         """
         if args[0] == "help":
-            args = [*args[1:], "--help"]
+            args = [*([] if args[1:] == ["all"] else args[1:]), "--help"]
         if args[0] in ("--help", "version"):
             click.echo(ctx.get_help() if args[0] == "--help" else f"tailboard {__version__}")
             ctx.exit()

@@ -7,7 +7,6 @@ import shutil
 import sys
 
 from ingest.cli.options import PERCENTILES, CallOptions, command, option
-from ingest.cli.sources import opened_store
 from ingest.core.errors import InputError
 from ingest.core.schema import assets
 
@@ -43,6 +42,8 @@ def demo(options: Options) -> None:
     archive = assets(EXAMPLES) / ARCHIVE
     if not archive.is_dir():
         raise InputError("this installation came without the example archive: install it again, or run the demo in a checkout")
+    from ingest.store import open_store
+
     for words in (
         ["load", str(archive), "--run", RUN, "--store", STORE],
         ["percentiles", STORE, "--step", "all", "--by", "host", "-p", PERCENTILES],
@@ -51,7 +52,7 @@ def demo(options: Options) -> None:
         print(f"$ {PROGRAM} {shlex.join(words)}", file=sys.stderr, flush=True)
         tailboard.main(words, prog_name="tailboard", standalone_mode=False)
         sys.stdout.flush()
-    with opened_store(STORE) as store:
+    with open_store(STORE) as store:
         (told,) = stories(store, Question(runs=(RUN,)), STORE)
     print(f"\nWhat happened: {told.findings[0].text if told.findings else told.nothing}\n")
     print(f"Open {options.output} in a browser. Then try")

@@ -15,6 +15,9 @@ from ingest.core.errors import UsageError
 from ingest.core.marks import of_run
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ingest.core.marks import Mark
     from ingest.query.box import Explained
     from ingest.query.origin import Origin
     from ingest.query.story.ground import Story
@@ -86,6 +89,9 @@ def _tell(options: Options) -> None:
     question = asked(options, options.step, force=options.force)
     with opened(options) as origin:
         told = stories(origin, question, as_typed(options))
+        marks = marks_of(options.marks)
+        by_clock = any(mark.at.of_day for mark in marks)  # of which there may be several times in a run
+        ends = {story.run: _end(origin, story.run) if by_clock else 1 << 62 for story in told} if marks else {}
     if all(story.relative for story in told):
         if is_absolute(question):
             raise UsageError(ABSOLUTE)
@@ -101,20 +107,27 @@ def _tell(options: Options) -> None:
         lines = [orjson.dumps(finding.as_dict(story.zero_ns)) for story in told for finding in story.findings]
         sys.stdout.writelines(f"{line.decode()}\n" for line in lines)
     else:
-        _print(told, options)
+        _print(told, options, marks, ends)
 
 
-def _print(told: list[Story], options: Options) -> None:
+def _end(origin: Origin, run: str) -> int:
+    """Return when the last row of a run ends, in epoch ns."""
+    from ingest.query.overview import span_of
+    from ingest.query.question import Question
+
+    return span_of(origin.answer(Question(step="all").about([run])).parts)[1]
+
+
+def _print(told: list[Story], options: Options, marks: list[Mark], ends: Mapping[str, int]) -> None:
     from ingest.core.units import elapsed, local, utc
     from ingest.query.story.words import moment
     from ingest.view.terminal.story import print_story
 
-    marks = marks_of(options.marks)
     for number, story in enumerate(told):
         if number:
             sys.stdout.write("\n")
         stamps = {"utc": utc, "local": local, "elapsed": elapsed(story.zero_ns)}
-        every = of_run(marks, story.run, story.zero_ns, 1 << 62, relative=story.relative)
+        every = of_run(marks, story.run, story.zero_ns, ends[story.run], relative=story.relative) if marks else []
         notes = [
             f"mark at {moment(mark['at_ns'], story)}, during finding {place}: {mark['text']}"
             for place, finding in enumerate(story.findings, 1)

@@ -75,8 +75,35 @@ INSTEAD = {  # of formats
     "html": "tailboard report writes pages",
     "text": "table is for people",
 }
+OPTIONS_MEANT = {  # what people type for options of other names; a sentence where there is none
+    **dict.fromkeys(("--p", "--percentile", "--percentiles", "--quantile", "--quantiles"), "-p"),
+    **dict.fromkeys(("--group-by", "--groupby", "--group"), "--by"),
+    **dict.fromkeys(("--filter", "--op", "--operation", "--only", "--select"), "--where"),
+    **dict.fromkeys(("--interval", "--window", "--bucket", "--resolution", "--every"), "--step"),
+    **dict.fromkeys(("--since", "--start", "--begin", "--after"), "--from"),
+    **dict.fromkeys(("--until", "--end", "--stop"), "--to"),
+    **dict.fromkeys(("--name", "--run-id", "--id", "-r"), "--run"),
+    **dict.fromkeys(("--db", "--database", "-o", "--output"), "--store"),
+    **dict.fromkeys(("--out", "--file"), "-o"),
+    **dict.fromkeys(("--before", "--old", "--base"), "--baseline"),
+    **dict.fromkeys(("--slo", "--objective", "--objectives"), "--sla"),
+    **dict.fromkeys(("--threads", "--workers", "-j"), "--jobs"),
+    "--limit": "--all",
+    "--threshold": "tailboard check --sla 'p99<5ms' judges, percentiles --below 5ms counts",
+    "--html": "tailboard report writes a page",
+    "--open": "the page that is written opens in any browser",
+    **dict.fromkeys(("--tz", "--timezone"), "times are in UTC; --time local shows those of this machine"),
+    **dict.fromkeys(("--verbose", "-v"), "tailboard inspect --why FILE says what an answer rests on"),
+    **dict.fromkeys(("--quiet", "-q"), "notes go to stderr, 2>/dev/null leaves them out"),
+    "-V": "tailboard --version",
+    "--sort": "rows are in the order of time; csv and json can be sorted",
+    "--pdf": "tailboard report writes a page that prints",
+    "--title": "a page is named after its runs: --run NAME",
+}
+FIRST = {"show": "heatmap", "runs": "list", "store": "doctor"}  # what a path or a store behind these words most likely is for
 READING = "Reading logs"
 ALL, ALL_OPTIONS, MOST_FIRST = "all", "ingest.cli.all options", 15
+ALIKE_OPTIONS = 0.8  # more than of other words: all options begin with --
 RARE = (
     "force accuracy bounds below interpolate estimate failures merge_runs unlike_kinds shifts accept same_within least_change"
     " until_accuracy allow_unknown webhook shading scale curves hgrm full columns drop highlight axis most_rows last"
@@ -168,23 +195,21 @@ class Command(click.Command):
         """Return a sentence on words that are wrong, with those that would be right; empty where click's own does."""
         from shlex import quote  # for errors alone
 
-        from ingest.core.errors import meant
+        from ingest.query.origin import store_at
 
         if isinstance(error, click.NoSuchOption):
-            said = (
-                meant(error.option_name, [name for option in self._options(ctx) for name in option.opts])
-                or "--help all shows all"
-            )
-            return f"there is no option {shown(error.option_name)}: {said}"
+            known = [name for option in self._options(ctx) for name in option.opts]
+            return f"there is no option {shown(error.option_name)}: {_option_meant(error.option_name, known)}"
         if isinstance(error, click.MissingParameter) and error.param is not None and not isinstance(self, Group):
             lacks = [error.param.opts[0]] if isinstance(error.param, click.Option) else []
-            right = " ".join(map(quote, [*ctx.command_path.split(), *typed, *lacks, "NAME" if lacks else "PATH"]))
-            return f"{self.name} needs {' '.join([*lacks, error.param.make_metavar(ctx)])}, as in {right}"
+            metavar = error.param.make_metavar(ctx)
+            right = " ".join(map(quote, [*ctx.command_path.split(), *typed, *lacks, *(["NAME"] if lacks else [])]))
+            return f"{self.name} needs {' '.join([*lacks, metavar])}, as in {right}{'' if lacks else f' {metavar}'.rstrip('.')}"
         if error.message.startswith(SURPLUS):
-            near = (
-                "; a store is named by --store, as in --store sqlite:x.db" if "store" in {one.name for one in self.params} else ""
-            )
-            return f"{ctx.command_path} takes no more words, here is {shown(error.message.partition('(')[2].rstrip(')'))}{near}"
+            surplus = shown(error.message.partition("(")[2].rstrip(")"))
+            is_of_store = "store" in {one.name for one in self.params} and store_at(surplus)
+            near = f"a store is named by --store {quote(surplus)}" if is_of_store else "quotes make one word of several"
+            return f"{ctx.command_path} takes no more words, here is {surplus}; {near}"
         return ""
 
     def _first(self, options: Sequence[click.Option]) -> Sequence[click.Option]:
@@ -220,7 +245,8 @@ class Group(Command, click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that is named first; UsageError names the one that is meant where there is none of this name."""
         if not (ctx.resilient_parsing or args[0].startswith("-") or self.get_command(ctx, args[0])):
-            raise click.UsageError(_no_command(ctx.command_path, args, self.named(ctx)), ctx)
+            above = ctx.parent.command.list_commands(ctx.parent) if ctx.parent and isinstance(ctx.parent.command, Group) else ()
+            raise click.UsageError(_no_command(ctx.command_path, args, self.named(ctx), above), ctx)
         return super().resolve_command(ctx, args)
 
     def named(self, ctx: click.Context) -> Mapping[str, str]:
@@ -228,18 +254,24 @@ class Group(Command, click.Group):
         return {name: name for name in self.list_commands(ctx)}
 
 
-def _no_command(before: str, args: list[str], known: Mapping[str, str]) -> str:
+def _no_command(before: str, args: list[str], known: Mapping[str, str], above: Sequence[str]) -> str:
     """Return a sentence on a first word that is no command: with the command that is meant, where that is known."""
     from shlex import quote  # for errors alone
 
     from ingest.core.errors import ALIKE, likeness, suggestions
-    from ingest.query.origin import is_store
+    from ingest.query.origin import store_at
 
     word, *others = args
     (near, *_) = suggestions(word, known)
-    of_all = f"{before} --help lists all"
-    if "inspect" in known and (os.path.lexists(word) or is_store(word)):
-        path, shows = quote(word), "percentiles" if is_store(word) else "inspect"
+    of_all, group = f"{before} --help lists all", before.rsplit(maxsplit=1)[-1]
+    if word in above:
+        right = " ".join([before.split(maxsplit=1)[0], *map(quote, args)])
+        return f"there is no command {word!r}: do you mean {right}? ({of_all})"
+    if group in FIRST and (os.path.lexists(word) or store_at(word)):
+        right = " ".join([before, FIRST[group], *map(quote, args)])
+        return f"there is no command {word!r}: do you mean {right}? ({of_all})"
+    if "inspect" in known and (os.path.lexists(word) or store_at(word)):
+        path, shows = quote(word), "percentiles" if store_at(word) else "inspect"
         return (
             f"{word} is no command: {before} {shows} {path} shows what it holds, {before} report {path} writes a page; {of_all}"
         )
@@ -249,6 +281,17 @@ def _no_command(before: str, args: list[str], known: Mapping[str, str]) -> str:
         return f"there is no command {word!r}: {of_all}"
     right = " ".join([before, known.get(near, near), *map(quote, others)])
     return f"there is no command {word!r}: do you mean {right}? ({of_all})"
+
+
+def _option_meant(word: str, known: Sequence[str]) -> str:
+    """Return what to type in place of an option that a command does not have."""
+    from ingest.core.errors import likeness, suggestions  # for errors alone
+
+    meant = OPTIONS_MEANT.get(word, "")
+    if meant and (meant in known or not meant.startswith("-")):
+        return f"do you mean {meant}?" if meant in known else meant
+    (near, *_) = suggestions(word, known)
+    return f"do you mean {near}?" if likeness(word, near) >= ALIKE_OPTIONS and word[:2] == near[:2] else "--help all shows all"
 
 
 def _check_empty(ctx: click.Context, args: list[str]) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 from ingest.cli.completion import run_names
 from ingest.cli.options import STORE, CallOptions, argument, command, marks_for, option
 from ingest.cli.output import say
-from ingest.cli.sources import chosen, keep_marks, marks_of, opened_store
+from ingest.cli.sources import chosen, keep_marks, marks_of
 from ingest.core.errors import UsageError, listed
 from ingest.core.marks import accepting, checked
 from ingest.core.units import parse_instant
+from ingest.query.origin import store_url
 
 
 class Options(CallOptions):
@@ -44,11 +45,13 @@ def mark(options: Options) -> None:
     noted once. --accept notes at the start of one run that its level is the new normal: trend --fail-above then compares later
     runs with it.
     """
+    from ingest.store import open_store
+
     text, at, until = options.text, options.at, options.until
     if options.accept:
         if options.marks or at or until:
             raise UsageError("--accept notes that the level of a run is normal: leave out --marks, --at and --end")
-        with opened_store(options.store, write=True) as store:
+        with open_store(store_url(options.store), write=True) as store:
             records = chosen(store, (options.run,))
             if len(records) > 1:
                 names = listed(record.run for record in records)
@@ -60,7 +63,7 @@ def mark(options: Options) -> None:
         if text is not None or at or until:
             raise UsageError("--marks takes times and texts from files: leave out TEXT, --at and --end")
         marks = marks_of(options.marks)
-        with opened_store(options.store, write=True) as store:
+        with open_store(store_url(options.store), write=True) as store:
             keep_marks(store, [record.run for record in chosen(store, (options.run,))], marks)
         return
     if text is None or not at:
@@ -69,7 +72,7 @@ def mark(options: Options) -> None:
     from ingest.query.question import edges_of
 
     new_mark = checked(parse_instant(at), parse_instant(until) if until else None, text)
-    with opened_store(options.store, write=True) as store:
+    with open_store(store_url(options.store), write=True) as store:
         for record in chosen(store, (options.run,)):
             stamp = new_mark.at.epoch_ns(record.start_ns)
             store.mark(record.run, stamp, new_mark.text, edges_of(new_mark.at, new_mark.end, record.start_ns)[1])

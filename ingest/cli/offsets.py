@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from ingest.api.words import globs
 from ingest.cli.answers import PICTURES, asked, clock_of, print_rows, settled_in, stamp_of, warn, write_picture
 from ingest.cli.options import MAP_FORMAT, TIME_BASE, Asking, Showing, command, option
 from ingest.cli.sources import opened
@@ -85,20 +86,6 @@ def _wanted(options: Options) -> WantedOffsets:
         raise UsageError("offsets need single events: leave out --attribution")
     if options.failures != "slowest":
         raise UsageError("--failures: single events are kept without their outcome, all in one map")
-    isolate, exclude = _globs(options.where, "--where")
-    lit, none = _globs(options.highlight, "--highlight")
-    if none:
-        raise UsageError("--highlight takes NAME=GLOB: leave out with --where NAME!=GLOB")
+    isolate, lit = globs(options.where, "--where"), globs(options.highlight, "--highlight")
     periods = Periods(parse_duration(options.period), options.rows)
-    return WantedOffsets(asked(options.but(where=()), "all"), periods, isolate, exclude, lit)
-
-
-def _globs(texts: tuple[str, ...], name_of_option: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return the globs of NAME=GLOB and those of NAME!=GLOB by name; UsageError for another text."""
-    globs: tuple[dict[str, list[str]], dict[str, list[str]]] = ({}, {})
-    for text in texts:
-        name, mark, glob = text.partition("=")
-        if not mark or not name.rstrip("!"):
-            raise UsageError(f"{name_of_option} takes NAME=GLOB or NAME!=GLOB, not {text!r}")
-        globs[name.endswith("!")].setdefault(name.rstrip("!"), []).append(glob)
-    return globs
+    return WantedOffsets(asked(options.but(where=()), "all"), periods, isolate, lit)

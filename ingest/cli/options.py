@@ -155,6 +155,8 @@ def printed_as(given: dict[str, Any], form: str, *, array: bool, pages: bool) ->
     ending = (output or "").rpartition(".")[2].lower() if "." in (output or "") else ""
     ending = ENDINGS.get(ending, ending)
     target = None
+    if output and output in known:
+        raise UsageError(f"-o names a file: --format {output} prints it, -o out.{output} writes one")
     if output and not (pages and ending not in known):
         if context.get_parameter_source(form) is not click.core.ParameterSource.COMMANDLINE:
             if ending in INSTEAD:
@@ -213,7 +215,7 @@ WHERE = option(
     "--where",
     metavar="K=GLOB",
     shell_complete=label_values,
-    help="Only data whose label K matches GLOB; of several of one label any may match.",
+    help="Only data whose label K matches GLOB (K!=GLOB: does not); of several of one label any may match.",
 )
 RUNS = option("--run", metavar="GLOB", shell_complete=run_names, help="Only runs whose name matches GLOB.")
 STORE = option("--store", metavar="URL", help="Store to use [default: $TAILBOARD_STORE, else sqlite:tailboard.db].")
@@ -231,6 +233,13 @@ EVERY = option(
 )
 TICKS = option("--ticks", type=click.IntRange(1, 1000), default=5, help="Rows for each halving of the distance to 100 % (hgrm).")
 MAP_FORMAT = formats("table", "csv", "ndjson", "png", "svg", help="table: drawn on the terminal; png, svg: picture.")
+
+
+class InStore(CallOptions):
+    """The runs of a store that a call is about; the store may be named beside them."""
+
+    named: tuple[str, ...] = argument("[STORE] [RUN]...", required=False, shell_complete=run_names)
+    store: str | None = STORE
 
 
 def marks_for(purpose: str) -> Any:

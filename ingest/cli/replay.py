@@ -7,8 +7,10 @@ from pathlib import Path
 
 from ingest.cli.options import STORE, CallOptions, argument, command
 from ingest.cli.output import say
-from ingest.core.errors import StoreError, counted
-from ingest.query.origin import require
+from ingest.core.errors import StoreError, UsageError, counted
+from ingest.query.origin import require, store_at
+
+EXAMPLE = "tailboard store replay tailboard-dead-letters.ndjson --store http://127.0.0.1:9200"
 
 
 class Options(CallOptions):
@@ -31,9 +33,11 @@ def replay(options: Options) -> int:
     from ingest.read.discovery import check_is_there
     from ingest.store import DEAD_LETTERS, open_store
 
-    path = Path(options.dead_letters)
+    path, server = Path(options.dead_letters), options.store or os.environ.get("TAILBOARD_STORE", "")
+    if store_at(options.dead_letters) or not server:
+        raise UsageError(f"replay takes a file of refused documents and the server: {EXAMPLE}")
     check_is_there(path)
-    with open_store(options.store or os.environ.get("TAILBOARD_STORE", ""), write=True) as opened:
+    with open_store(server, write=True) as opened:
         account = require(opened, DEAD_LETTERS)(path)
     say(f"{counted(account.sent, 'document')} sent again: {account.taken} are in now, {account.refused} are refused again")
     if account.obsolete:

@@ -10,9 +10,18 @@ from ingest.cli.answers import asked
 from ingest.cli.options import FORCE, MARKS, STEP, Asking, command, option
 from ingest.cli.output import say, write_page
 from ingest.cli.sources import as_typed, marks_of, opened
+from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
     from ingest.core.units import Instant
+
+
+OTHERS = {  # by the endings of files that hold no page
+    "pdf": "a browser prints it",
+    **dict.fromkeys(("png", "svg"), "tailboard report --card writes a picture"),
+    **dict.fromkeys(("md", "txt"), "tailboard explain --format markdown writes sentences"),
+    **dict.fromkeys(("csv", "json", "ndjson"), "tailboard percentiles writes numbers"),
+}
 
 
 class Options(Asking):
@@ -61,6 +70,8 @@ def report(options: Options) -> None:
     """
     from ingest.view.page.report import report_of
 
+    if other := OTHERS.get(options.output.rpartition(".")[2].lower()):
+        raise UsageError(f"-o {options.output}: a report is one HTML page, such as report.html; {other}")
     metrics: dict[str, list[tuple[Instant, float]]] = {}
     for path in options.metrics:
         from ingest.read.metrics import read_metrics

@@ -11,10 +11,10 @@ import click
 
 from ingest.cli.help import Group
 from ingest.cli.mark import mark
-from ingest.cli.options import OUTPUT, STORE, CallOptions, argument, command, formats, option
+from ingest.cli.options import OUTPUT, InStore, command, formats, option
 from ingest.cli.output import say
 from ingest.cli.sources import chosen, letters_named, opened_store
-from ingest.core.errors import StoreError, TailboardError, UsageError, counted, listed
+from ingest.core.errors import StoreError, TailboardError, UsageError, choices, counted, listed
 from ingest.core.labels import run_matches
 from ingest.core.units import format_duration, parse_duration
 
@@ -43,17 +43,16 @@ def runs() -> None:
 runs.add_command(mark)
 
 
-class Listing(CallOptions):
+class Listing(InStore):
     """What a call of runs list says."""
 
-    store: str | None = STORE
     form: str = formats("table", "ndjson")
     output: str | None = OUTPUT
 
 
 @command(Listing, "list", group=runs)
 def list_(options: Listing) -> None:
-    """List all runs: state, step, sources, samples, start time, time of loading.
+    """List runs, all of them where none is named: state, step, sources, samples, start time, time of loading.
 
     \b
     JSON has more of each: the end of its last sample, the kind that is taken where none is asked for, and what its tools
@@ -89,9 +88,9 @@ def list_(options: Listing) -> None:
             "reload_adds": lacked_by(catalogue, record),
         }
 
-    with opened_store(options.store) as store:
+    with opened_store(options) as (store, globs):
         catalogue = store.catalogue()
-    rows = [row_of(record) for record in catalogue.records]
+        rows = [row_of(record) for record in chosen(store, globs, catalogue.records)]
     if options.form == "ndjson":
         sys.stdout.writelines(json.dumps(row) + "\n" for row in rows)
         return
@@ -115,33 +114,26 @@ def list_(options: Listing) -> None:
             say(f"{listed(names)}: loaded by an older version; loading again with --replace adds {' and '.join(lacked)}")
 
 
-class Showing(CallOptions):
-    """What a call of runs show says."""
-
-    run: str = argument("RUN")
-    store: str | None = STORE
-
-
-@command(Showing, group=runs)
-def show(options: Showing) -> None:
+@command(InStore, group=runs)
+def show(options: InStore) -> None:
     """Show one run as JSON: parameters, labels, start time, marks, and each source with its summary."""
     from dataclasses import asdict
 
-    with opened_store(options.store, runs=[options.run]) as store:
+    with opened_store(options) as (store, globs):
         shown = []
-        for record in chosen(store, (options.run,)):
+        if not globs:
+            raise UsageError(f"runs show takes a run: {choices('', (record.run for record in store.runs()))}")
+        for record in chosen(store, globs):
             sources = [asdict(source) for source in store.sources(record.run)]
             shown.append({**asdict(record), "sources": sources, "marks": list(store.marks_of([record.run]))})
     print(json.dumps(shown if len(shown) > 1 else shown[0], indent=2))
 
 
-class Checking(CallOptions):
+class Checking(InStore):
     """What a call of runs check says."""
 
-    globs: tuple[str, ...] = argument("[RUN]...", required=False)
     mend: bool = option("--mend", help="Repair what can be repaired.")
     as_json: bool = option("--json", help="Print the faults as JSON.")
-    store: str | None = STORE
 
 
 @command(Checking, group=runs)
@@ -160,8 +152,8 @@ def check(options: Checking) -> int:
     """
     from ingest.core.errors import shown
 
-    globs, mend = options.globs, options.mend
-    with opened_store(options.store, write=mend, runs=globs) as store:
+    mend = options.mend
+    with opened_store(options, write=mend) as (store, globs):
         verified = store.verify(lambda run: not globs or (bool(run) and run_matches(run, globs)), mend=mend)
     if options.as_json:
         print(json.dumps(verified.as_dict(), indent=2))
@@ -177,17 +169,15 @@ def check(options: Checking) -> int:
     return StoreError.exit_status if verified.faults and not (mend and verified.settled) else 0
 
 
-class Selecting(CallOptions):
+class Selecting(InStore):
     """Which runs of which store are deleted or coarsened."""
 
-    run: str | None = argument("[RUN]")
     age: str | None = option(
         "--older-than",
         metavar="D",
         help="Only runs that began longer ago, such as 30d (runs without a start time: that were loaded).",
     )
     dry_run: bool = option("--dry-run", help="Only show what would be done.")
-    store: str | None = STORE
 
 
 class Deleting(Selecting):
@@ -210,8 +200,8 @@ def delete(options: Deleting) -> int:
     A SQLite file keeps its size: later loads use the free space. A run that is being loaded is not deleted (exit status 4); with
     --force it is deleted, and a load that still writes to it ends with an error.
     """
-    with opened_store(options.store, write=not options.dry_run, runs=[options.run]) as store:
-        records = _selected(store, options)
+    with opened_store(options, write=not options.dry_run) as (store, globs):
+        records = _selected(store, globs, options.age)
         names = ", ".join(record.run for record in records)
         if not records or options.dry_run:
             say(f"would delete {names}" if records else f"no run is older than {options.age}: nothing to delete")
@@ -258,8 +248,8 @@ def coarsen(options: Coarsening) -> int:
         check_step(step_ns)
     elif bins == CoarserBins():
         raise UsageError("give --step, --digits or --coarseness")
-    with opened_store(options.store, write=not options.dry_run, runs=[options.run]) as store:
-        records = _selected(store, options)
+    with opened_store(options, write=not options.dry_run) as (store, globs):
+        records = _selected(store, globs, options.age)
         if not records:
             say(f"no run is older than {options.age}: nothing to coarsen")
 
@@ -312,16 +302,16 @@ def _widen(store: Store, record: RunRecord, bins: CoarserBins) -> None:
     say(f"coarsened the bins of {record.run} ({bins}): {counts}")
 
 
-def _selected(store: Store, options: Selecting) -> list[RunRecord]:
+def _selected(store: Store, globs: tuple[str, ...], age: str | None) -> list[RunRecord]:
     """Return the records of the runs that a glob selects and that are older than an age."""
     import time
 
     from ingest.store.records import began_ns
 
-    if options.run is None and options.age is None:
+    if not globs and age is None:
         raise UsageError("give a run, a glob, or --older-than")
-    before = time.time_ns() - parse_duration(options.age) if options.age else None
-    records = chosen(store, () if options.run is None else (options.run,))
+    before = time.time_ns() - parse_duration(age) if age else None
+    records = chosen(store, globs)
     if before is None:
         return records
     return [record for record in records if (began := began_ns(record)) is not None and began < before]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.cli.options import CallOptions, command, option
+from ingest.cli.options import CallOptions, argument, command, option
 from ingest.cli.output import say
 from ingest.core.errors import StoreError, UsageError, counted
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 class Options(CallOptions):
     """What a call of setup says."""
 
+    place: str | None = argument("[URL]")
     url: str | None = option(
         "--elasticsearch", metavar="URL", help="Elasticsearch server [default: $TAILBOARD_STORE if it is one]."
     )
@@ -60,6 +61,13 @@ def setup(options: Options) -> int:
     have fixed ids, so a second setup overwrites them. Secrets come from the environment (docs/guides/security.md,
     docs/guides/kibana.md).
     """
+    from ingest.query.origin import is_server, store_at
+
+    if options.place and options.url:
+        raise UsageError(f"two servers: here are {options.place} and {options.url}")
+    if store_at(options.place or "") and not is_server(options.place or ""):
+        raise UsageError(f"{options.place} needs no setup: tailboard load PATH --run NAME --store {options.place} makes it")
+    options = options.but(url=options.url or options.place)
     address = _address(options)
     target = _target(options)
     left = _set_up_templates(address, options) if options.url or not target else 0

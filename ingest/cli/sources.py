@@ -10,15 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from ingest.api import words
 from ingest.api.words import answering
-from ingest.cli.options import Asking, read_options
+from ingest.cli.options import Asking, InStore, read_options
 from ingest.cli.output import Progress, say
 from ingest.core.errors import InputError, UsageError, choices
 from ingest.core.labels import run_matches
-from ingest.query.origin import Origin, is_store, store_url
+from ingest.query.origin import Origin, store_at, store_url
 
 if TYPE_CHECKING:
     from ingest.core.marks import Mark
@@ -51,9 +49,10 @@ def opened(asking: Asking) -> Iterator[Origin]:
 def check_files(named: Iterable[str], command: str, *, piped: bool = False) -> None:
     """Raise UsageError where a command of files is given a store; or standard input, unless that may be `piped` into it."""
     for word in named:
-        if is_store(word):
-            shows = f"tailboard runs list --store {shlex.quote(word)} shows what it holds"
-            raise UsageError(f"{word} is a store, and {command} takes files and folders; {shows}")
+        if store_at(word):
+            store = shlex.quote(word)
+            right = f"tailboard runs list {store} shows what it holds" if piped else f"--store {store} has {command} write to it"
+            raise UsageError(f"{word} is a store, and {command} takes files and folders; {right}")
         if word == "-" and not piped:
             raise UsageError(f"{command} takes files and folders, not standard input: write it into a file")
 
@@ -129,14 +128,17 @@ def as_typed(asking: Asking) -> str:
     return shlex.join(words)
 
 
-def opened_store(url: str | None, *, write: bool = False, runs: Iterable[str | None] = ()) -> Store:
-    """Return the store that --store names, else the default one; UsageError for a store among the words that name `runs`."""
+@contextmanager
+def opened_store(options: InStore, *, write: bool = False) -> Iterator[tuple[Store, tuple[str, ...]]]:
+    """Give the store of a call, the default one where it names none, and the runs that it names; UsageError for two stores."""
     from ingest.store import open_store
 
-    if stores := [word for word in runs if word and is_store(word)]:
-        command = click.get_current_context().command_path
-        raise UsageError(f"{stores[0]} is a store, not a run: {command} --store {stores[0]}")
-    return open_store(store_url(url), write=write)
+    named = [store_url(options.store)] if options.store else []
+    named += [url for word in options.named if (url := store_at(word))]
+    if len(set(named)) > 1:
+        raise UsageError(f"one store at a time: here are {' and '.join(dict.fromkeys(named))}")
+    with open_store(named[0] if named else store_url(None), write=write) as store:
+        yield store, tuple(word for word in options.named if not store_at(word))
 
 
 @contextmanager
@@ -151,12 +153,12 @@ def letters_named(store: Store) -> Iterator[None]:
         raise
 
 
-def chosen(store: Store, globs: tuple[str, ...]) -> list[RunRecord]:
-    """Return the records of the runs that globs select; InputError where there is none."""
-    records = store.runs()
+def chosen(store: Store, globs: tuple[str, ...], records: Sequence[RunRecord] | None = None) -> list[RunRecord]:
+    """Return the records of the runs that globs select, among all unless `records` says of which; InputError for none."""
+    records = store.runs() if records is None else records
     matching = [record for record in records if run_matches(record.run, globs)]
     if globs and not matching:
-        raise InputError(f"no run matches {' '.join(globs)}: {choices(globs[0], (record.run for record in records))}")
+        raise InputError(f"no run matches {' or '.join(globs)}: {choices(globs[0], (record.run for record in records))}")
     return matching
 
 

@@ -16,6 +16,7 @@ MIXED = "mixed"  # all ops together, where an option makes fio count them so
 IN_FLIGHT = "in-flight"
 CORRECTED = "corrected"
 ALTERNATIVE = "\n"  # between the globs that one label may match: no label holds one
+NOT = "!"  # before a glob that a label may not match
 OFFSET = "offset"
 LAG = "lag"  # how late something woke up, or what was between two events: no latency of an operation
 MEAN = ".mean"
@@ -104,13 +105,41 @@ def kinds_made_of(kind: str) -> tuple[str, ...]:
 
 
 def fits(label: str, globs: str) -> bool:
-    """Return whether a label matches a glob, or one of several: each is a line of `globs` (`ALTERNATIVE` parts them)."""
-    return any(fnmatchcase(label, glob) for glob in globs.split(ALTERNATIVE))
+    """Return whether a label matches a glob, or one of several: each is a line of `globs` (`ALTERNATIVE` parts them).
+
+    Of those that begin with `!` (`NOT`) it may match none; where all do, it may be anything else.
+    """
+    wanted, others = wanted_and_others(globs)
+    return (not wanted or any(fnmatchcase(label, glob) for glob in wanted)) and not any(
+        fnmatchcase(label, glob) for glob in others
+    )
+
+
+@cache
+def wanted_and_others(globs: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the globs of which a label has to match one, and those of which it may match none."""
+    each = globs.split(ALTERNATIVE)
+    return tuple(glob for glob in each if glob[:1] != NOT), tuple(glob[1:] for glob in each if glob[:1] == NOT)
 
 
 def is_pattern(globs: str) -> bool:
     """Return whether globs, as `fits` takes them, may match more than one label."""
-    return any(mark in globs for mark in (*"*?[", ALTERNATIVE))
+    return globs[:1] == NOT or any(mark in globs for mark in (*"*?[", ALTERNATIVE))
+
+
+def as_options(name_of_option: str, where: Mapping[str, str]) -> list[str]:
+    """Return globs of labels as options that say them."""
+    return [
+        f"{name_of_option} {name}{NOT if glob[:1] == NOT else ''}={glob.removeprefix(NOT)}"
+        for name, globs in where.items()
+        for glob in globs.split(ALTERNATIVE)
+    ]
+
+
+def in_words(globs: str) -> str:
+    """Return what globs ask for, for a sentence: `read or write`, `anything but trim`."""
+    wanted, others = wanted_and_others(globs)
+    return " but ".join(" or ".join(each) for each in (wanted or ("anything",), others) if each)
 
 
 def run_matches(run: str, globs: Iterable[str]) -> bool:

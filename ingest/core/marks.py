@@ -20,7 +20,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ingest.core.errors import InputError, UsageError, marks_for
-from ingest.core.units import MOST_NS, Instant, format_duration
+from ingest.core.units import MOST_NS, UNITS_NS, Instant, format_duration
 
 # Marks: what happened at a time of a run, or from one time to another; whose they are, and which of many are kept.
 #
@@ -32,6 +32,7 @@ LONGEST_TEXT = 300
 MOST_OF_RUN = 10_000
 AFTER_END_NS = 600 * 10**9
 CUT = "..."
+DAY = UNITS_NS["d"]
 ACCEPTED = "new level accepted"
 
 Noted = dict[str, Any]
@@ -48,7 +49,9 @@ class Mark:
     @property
     def lasts_ns(self) -> int:
         """Return how long it lasted, 0 where it has no end."""
-        return 0 if self.end is None else self.end.ns - self.at.ns
+        if self.end is None:
+            return 0
+        return (self.end.ns - self.at.ns) % DAY if self.end.of_day else self.end.ns - self.at.ns
 
 
 def one_line(text: str) -> str:
@@ -69,6 +72,8 @@ def checked(at: Instant, end: Instant | None, text: str) -> Mark:
             raise UsageError("its time is not between 1970 and 2115")
     if end is not None and end.relative != at.relative:
         raise UsageError("its time and its end count from different starts: give both from the run's start (+90s), or neither")
+    if end is not None and at.of_day and not end.of_day:
+        raise UsageError("its time has no date and its end has one: give both or neither")
     if end is not None and end.ns < at.ns and not end.of_day:
         raise UsageError("it ends before it begins; put quotes around a text that has commas")
     kept = one_line(text)
@@ -91,9 +96,13 @@ def overlaps(mark: Mark, start_ns: int, end_ns: int, *, relative: bool = False) 
 
 
 def of_run(marks: Iterable[Mark], run: str, start_ns: int, end_ns: int, *, relative: bool = False) -> list[Noted]:
-    """Return the marks that overlap a run, in time order, as stores and pages take them; the same mark twice is one."""
+    """Return the marks that overlap a run, in time order, as stores and pages take them; the same mark twice is one.
+
+    UsageError for one at a time of day that the run has several times.
+    """
     noted_marks: dict[tuple[int, str], Noted] = {}
     for mark in marks:
+        mark.at.checked_in(run, start_ns, end_ns)
         if overlaps(mark, start_ns, end_ns, relative=relative):
             at = mark.at.epoch_ns(start_ns)
             noted_marks[at, mark.text] = noted(run, at, mark.text, None if mark.end is None else mark.end.epoch_ns(start_ns))

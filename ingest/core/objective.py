@@ -24,6 +24,7 @@ A_CHANGE = re.compile(
     r"(?:(?P<measure>\S+)\s+)?at most\s+(?P<share>\d{1,4}(?:\.\d{1,9})?)\s*%\s*(?P<side>above|below)\s+(?P<baseline>\S.*)"
 )
 A_SHARE = re.compile(r"(?:failures\s*)?<=?\s*(?P<most>\d{1,2}(?:\.\d{1,9})?)\s*%")
+ERRORS = re.compile(r"(?:errors?|error[ _-]?rate|failed|failure)\s*(?=<)", re.IGNORECASE)
 A_RATE = re.compile(r"(?:rate\s*)?>=?\s*(?P<least>\d{1,15}(?:\.\d{1,9})?)\s*(?:/\s*s)?")
 
 
@@ -116,6 +117,8 @@ def parse_promise(text: str) -> Promise:
         left = 100 - Decimal(found["most"])
         [percentile] = parse_percentiles(f"{left}{'%' if left < 1 else ''}")
         return Latency(percentile, ANY_LATENCY)
+    if found := ERRORS.match(text.strip()):
+        raise UsageError(f"{text!r} is no objective: do you mean 'failures{text.strip()[found.end() :]}'?")
     raise UsageError(
         f"{text!r} is no objective: give a percentile and a latency, a rate, or a share of failures, as in 'p99<5ms', "
         "'rate>=5000/s', 'failures<0.1%'"

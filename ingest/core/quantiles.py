@@ -65,6 +65,9 @@ class Percentile(Value):
         return counts >= -(-100 * self.bottom // beyond)
 
 
+NAMED = ("max", "maximum", "median", "med")  # that are no number
+
+
 class ShareError(UsageError):
     """A percentile was written as a share: 0.99 for 99."""
 
@@ -84,7 +87,8 @@ def parse_percentiles(text: str) -> tuple[Percentile, ...]:
         except InvalidOperation:
             number = Decimal("nan")
         if not number.is_finite() or not 0 <= number <= 100 or -int(number.as_tuple().exponent) > 12:
-            raise UsageError(f"{word.strip()!r} is not a percentile: give numbers from 0 to 100, as in 50,99,99.9")
+            named = "; the median is 50, the maximum 100" if plain.lower() in NAMED else ""
+            raise UsageError(f"{word.strip()!r} is not a percentile: give numbers from 0 to 100, as in 50,99,99.9{named}")
         if 0 < number < 1 and not low:
             meant = f"{(100 * number).normalize():f}"
             raise ShareError(

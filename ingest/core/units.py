@@ -97,6 +97,14 @@ class Instant(Value):
     relative: bool = False
     of_day: bool = False
 
+    def checked_in(self, run: str, start_ns: int, end_ns: int) -> None:
+        """Raise UsageError where a time of day comes several times in a run."""
+        if self.of_day and end_ns - start_ns > 23 * UNITS_NS["h"]:
+            second = self.ns // UNITS_NS["s"]
+            clock = f"{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}"
+            lasts, right = format_duration(end_ns - start_ns), f"{utc(start_ns)[:10]}T{clock}Z"
+            raise UsageError(f"{clock} may be several times of {run}, which lasts {lasts}: write its date, as in {right}")
+
     def epoch_ns(self, run_start_ns: int) -> int:
         """Return the epoch ns for a run that began at `run_start_ns`; what lies past all instants is the last one.
 
@@ -143,6 +151,9 @@ def _instant(text: str, *, early: bool) -> Instant:
     since = _length(word.removeprefix("+"))
     if since is not None:
         return Instant(since, relative=True)
+    if ".." in word:
+        begin, _, end = word.partition("..")
+        raise UsageError(f"{text!r} is a range, where one time is taken: --from {begin or 'T'} --to {end or 'T'}")
     if word.startswith("+"):
         return Instant(parse_duration(word[1:]), relative=True)  # says what is wrong with it
     if clock := CLOCK.match(word):

@@ -16,12 +16,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
 from ingest.core.errors import InputError, UsageError, counted
-from ingest.core.labels import ALTERNATIVE, ASKABLE, RunLabels, Series, fits, label_of, run_matches
+from ingest.core.labels import (
+    ALTERNATIVE,
+    ASKABLE,
+    RunLabels,
+    Series,
+    as_options,
+    fits,
+    in_words,
+    is_pattern,
+    label_of,
+    run_matches,
+    wanted_and_others,
+)
 from ingest.core.marks import FOREVER, OUTSIDE, InstantError, Mark, stretches
 from ingest.core.objective import VIOLATE, AnyObjective, Objective, Rate, RunObjective
 from ingest.core.units import format_duration
@@ -65,7 +76,6 @@ from ingest.store import Store
 
 Ask = Callable[[Question], Answer]
 Tell = Callable[[Episode | BurnAlert], None]
-PATTERN = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +317,7 @@ def _of_run(ask: Ask, objective: Objective, whole: Life, selection: Question) ->
         answer = ask(replace(question, where={**objective.where, **question.where}))
     except NothingMatchesError:
         if objective.no_data != VIOLATE or objective.by not in ((), ("run",)):
-            asked = ", ".join(f"{name} {glob}".replace(ALTERNATIVE, " or ") for name, glob in objective.where.items())
+            asked = ", ".join(f"{name} {in_words(glob)}" for name, glob in objective.where.items())
             raise InputError(f"nothing matches where {asked}" if asked else "nothing here has a latency") from None
         group = tuple((name, life.run) for name in objective.by)
         return verdicts(objective, no_windows(), [group], life.within(objective.window_ns), ""), _all_of_it(objective, life)
@@ -362,6 +372,13 @@ def _narrowed(objective: AnyObjective, selection: Question, path: Path | None) -
     """Return the objective for the selected series alone; None where they have nothing in common."""
     where = dict(objective.where)
     for name, globs in selection.where.items():
+        if name in where and wanted_and_others(globs)[1]:
+            if is_pattern(where[name]):
+                asked = as_options("--where", {name: globs})[0]
+                raise InputError(f"where has {name}: {where[name]}; {asked} cannot be combined with it", path, objective.line)
+            if not fits(where[name], globs):
+                return None
+            continue
         if name in where and ALTERNATIVE in globs:
             so_far = replace(objective, where=where)
             each = [_narrowed(so_far, replace(selection, where={name: glob}), path) for glob in globs.split(ALTERNATIVE)]
@@ -370,13 +387,13 @@ def _narrowed(objective: AnyObjective, selection: Question, path: Path | None) -
             where[name] = ALTERNATIVE.join(dict.fromkeys(one.where[name] for one in each if one))
             continue
         glob, own = globs, where.get(name, globs)
-        if own == glob or not PATTERN & set(glob):
-            if not fnmatchcase(glob, own) and own != glob:
+        if own == glob or not is_pattern(glob):
+            if own != glob and not fits(glob, own):
                 return None
             where[name] = glob
-        elif PATTERN & set(own):
+        elif is_pattern(own):
             raise InputError(f"where has {name}: {own}; --where {name}={glob} cannot be combined with it", path, objective.line)
-        elif not fnmatchcase(own, glob):
+        elif not fits(own, glob):
             return None
     return replace(objective, where=where)
 

@@ -33,7 +33,7 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ingest.core.errors import InputError, UsageError, choices, counted, listed
-from ingest.core.labels import ALTERNATIVE, ASKABLE
+from ingest.core.labels import ASKABLE, in_words
 from ingest.core.marks import WORDS as PHASES
 from ingest.core.marks import Phase
 from ingest.core.objective import (
@@ -329,7 +329,7 @@ def promise(objective: AnyObjective) -> str:
         words += f", for {format_duration(objective.for_ns)}" if objective.for_ns > objective.window_ns else ""
         phases += objective.phases
     if objective.where:
-        words += " where " + ", ".join(f"{name} {glob}".replace(ALTERNATIVE, " or ") for name, glob in objective.where.items())
+        words += " where " + ", ".join(f"{name} {in_words(glob)}" for name, glob in objective.where.items())
     return ", ".join([words, *map(str, phases)])
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ingest.core.errors import InputError, UsageError, choices, counted
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Int, Intervals, in_time_order, surely_addable
-from ingest.core.labels import ALTERNATIVE, Group, fits
+from ingest.core.labels import Group, as_options, fits
 from ingest.core.layout import Failing, Float, Layout, LogLinear, Mixed, common_layout, shared_edges
 from ingest.core.quantiles import or_failed
 from ingest.core.units import format_duration, latency
@@ -553,8 +553,7 @@ def split(answer: Answer, question: Question, highlighted: Mapping[str, str]) ->
     places = {answer.by.index(name): glob for name, glob in highlighted.items()}
     parts = [part.where(lambda key: all(fits(key[at], glob) for at, glob in places.items())) for part in answer.parts]
     if not any(len(part) for part in parts):
-        wanted = [(name, glob) for name, globs in highlighted.items() for glob in globs.split(ALTERNATIVE)]
-        asked = " ".join(f"--highlight {name}={glob}" for name, glob in wanted)
+        asked = " ".join(as_options("--highlight", highlighted))
         names = {", ".join(key[at] or "-" for at in places) for part in answer.parts for key in part.table}
-        raise InputError(f"nothing matches {asked}: {choices(', '.join(glob for _, glob in wanted), sorted(names))}")
+        raise InputError(f"nothing matches {asked}: {choices(', '.join(highlighted.values()), sorted(names))}")
     return regrouped(answer, by), regrouped(replace(answer, parts=tuple(parts)), by)

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from ingest.core.errors import InputError, UsageError, counted
 from ingest.core.events import Events
 from ingest.core.grid import MS, SECOND
 from ingest.core.intervals import Bool, Int, Intervals, Other, Sum, distinct_rows, in_time_order, merged, summed
-from ingest.core.labels import ALTERNATIVE, LAYER, OFFSET, OUTCOME, Group, RunLabels, Series, label_of
+from ingest.core.labels import LAYER, OFFSET, OUTCOME, Group, RunLabels, Series, as_options, fits, label_of
 from ingest.core.offsets import LAYOUT, Order, Periods, counted_offsets, from_bins, shared
 from ingest.core.units import format_duration
 from ingest.query.aggregate import run_starts, warnings_of
@@ -153,54 +152,44 @@ class WantedOffsets:
     """Which events are to be mapped, and how.
 
     `question` selects runs and time and groups (its step and its `where` are not looked at). `isolate` names, by label, the
-    globs of which one must match, `exclude` those of which none may; `lit` is a further choice of the same kind as `isolate`.
+    globs that `fits` takes; `lit` is a further choice of the same kind.
     """
 
     question: Question = field(default_factory=Question)
     periods: Periods = field(default_factory=Periods)
-    isolate: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    exclude: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    lit: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    isolate: Mapping[str, str] = field(default_factory=dict)
+    lit: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def selects(self) -> bool:
         """Return whether labels choose among the events of a run."""
-        return bool(self.isolate or self.exclude or self.lit)
+        return bool(self.isolate or self.lit)
 
     def check(self, run_labels: RunLabels) -> None:
         """Raise UsageError for a label that no series and no run has, and for layer and outcome, which no event has."""
-        named = (*self.question.by, *self.isolate, *self.exclude, *self.lit)
+        named = (*self.question.by, *self.isolate, *self.lit)
         if without := next((label for label in (LAYER, OUTCOME) if label in named), ""):
             raise UsageError(f"single events are kept without their {without}, all in one map: leave out {without}")
-        check_labels(replace(self.question, where=dict.fromkeys({**self.isolate, **self.exclude, **self.lit}, "*")), run_labels)
+        check_labels(replace(self.question, where=dict.fromkeys({**self.isolate, **self.lit}, "*")), run_labels)
 
     def takes(self, run: str) -> bool:
         """Return whether a run is among those that labels choose."""
-        return all(_matches(run, globs) == wanted for name, globs, wanted in self._criteria() if name == "run")
-
-    def _criteria(self) -> Iterator[tuple[str, Sequence[str], bool]]:
-        """Yield labels with globs, and whether one of these must match, or none may."""
-        yield from ((name, globs, True) for name, globs in (*self.isolate.items(), *self.lit.items()))
-        yield from ((name, globs, False) for name, globs in self.exclude.items())
+        return all(fits(run, chosen["run"]) for chosen in (self.isolate, self.lit) if "run" in chosen)
 
     def key(self, run_labels: RunLabels) -> Key:
         """Return the function that gives a series its group (run, then the labels of `by`), None if it is not selected.
 
         All events are of the kind offset here, as a store keeps them, whatever was timed beside their moment.
         """
-        criteria = list(self._criteria())
+        criteria = [*self.isolate.items(), *self.lit.items()]
 
         def key(timed: Series) -> Group | None:
             series = timed.replaced(kind=OFFSET)
-            if any(_matches(label_of(series, name, run_labels), globs) != wanted for name, globs, wanted in criteria):
+            if not all(fits(label_of(series, name, run_labels), globs) for name, globs in criteria):
                 return None
             return (series.run, *(label_of(series, name, run_labels) for name in self.question.by))
 
         return key
-
-
-def _matches(text: str, globs: Sequence[str]) -> bool:
-    return any(fnmatchcase(text, glob) for glob in globs)
 
 
 def of_source(source: Source, wanted: WantedOffsets, key: Key, start_ns: int) -> Iterator[Intervals[Group]]:
@@ -399,9 +388,7 @@ def _with_flag(parts: Sequence[Intervals[Group]], flag: str) -> list[Intervals[G
 
 def selection_in_words(wanted: WantedOffsets) -> str:
     """Return what was asked for, as options, for a sentence."""
-    asked = [f"--where {name}={glob}" for name, globs in wanted.isolate.items() for glob in globs]
-    asked += [f"--where {name}!={glob}" for name, globs in wanted.exclude.items() for glob in globs]
-    asked += [f"--highlight {name}={glob}" for name, globs in wanted.lit.items() for glob in globs]
+    asked = as_options("--where", wanted.isolate) + as_options("--highlight", wanted.lit)
     asked += ["--from/--to"] if wanted.question.begin or wanted.question.end else []
     return " ".join(asked) or "the question"
 
@@ -772,7 +759,7 @@ def offset_overviews(origin: Origin, names: Mapping[str, str], question: Questio
 
 def chosen_of(question: Question) -> WantedOffsets:
     """Return which events a question selects: by its range and labels, grouped by run and LABELS."""
-    isolate = {label: tuple(glob.split(ALTERNATIVE)) for label, glob in question.where.items() if label not in ("kind", "run")}
+    isolate = {label: glob for label, glob in question.where.items() if label not in ("kind", "run")}
     return WantedOffsets(replace(question, by=("run", *LABELS), where={}, step="all"), isolate=isolate)
 
 

@@ -27,16 +27,19 @@ from ingest.core.labels import (
     Group,
     RunLabels,
     Series,
+    as_options,
     bare_kind,
     default_kind,
     fits,
     group_of,
+    in_words,
     label_of,
     layer_of,
     outcome_of,
     run_and_kind,
     run_matches,
     succeeded_kind,
+    wanted_and_others,
 )
 from ingest.core.layout import Layout, common_layout
 from ingest.core.units import MOST_NS, UNITS_NS, Instant, figure, format_duration, parse_duration, parse_instant, utc
@@ -192,16 +195,16 @@ class Question(Value):
         What failed is of the kind of all operations, and weights in flight are of the kind that they are the shares of, too.
         """
         label = succeeded_kind(label) if name == "kind" else label
-        if fits(label, glob):
-            return True
         of = label.removesuffix(f".{IN_FLIGHT}")
-        return name == "kind" and self.attribution == IN_FLIGHT and of != label and fits(of, glob)
+        if name == "kind" and self.attribution == IN_FLIGHT and of != label:
+            return fits(of, glob) or (not wanted_and_others(glob)[1] and fits(label, glob))
+        return fits(label, glob)
 
     def unmatched(self, series: Iterable[Series], run_labels: RunLabels) -> Iterator[str]:
         """Yield a sentence on each label of which some of the values that are asked for are in none of the selected series."""
         selected = list(series)
         for name, globs in self.where.items():
-            each = globs.split(ALTERNATIVE)
+            each = wanted_and_others(globs)[0]
             labels = {label_of(one, name, run_labels) for one in selected} if len(each) > 1 else ()
             if gone := [glob for glob in each if labels and not any(self._holds(label, name, glob) for label in labels)]:
                 yield f"no {name} matches {' or '.join(gone)}: the answer is of the others"
@@ -357,7 +360,7 @@ def samples_apart(answers: Iterable[Answer]) -> dict[str, int]:
 
 def where_words(where: Mapping[str, str]) -> list[str]:
     """Return the options that say which labels are asked for."""
-    return [f"--where {name}={glob}" for name, globs in where.items() for glob in globs.split(ALTERNATIVE)]
+    return as_options("--where", where)
 
 
 def literal(text: str) -> str:
@@ -743,10 +746,10 @@ def explained(error: NothingMatchesError, origins: Iterable[Origin]) -> InputErr
         values = runs if name == "run" else error.known.get(name) or _values(asked, question, name)
         if values and not any(fits(value, glob) for value in values):
             named = sorted(value for value in values if value)
-            first, *_ = glob.split(ALTERNATIVE)
+            (first, *_), *_ = filter(None, wanted_and_others(glob))
             there = choices(first, named) if named else f"nothing here has a {name}"
             lost = dict.fromkeys(str(lack.caveat) for lack in error.missing if name in lack.entry.labels)
-            return InputError("; ".join((f"no {name} matches {glob.replace(ALTERNATIVE, ' or ')}: {there}", *lost)))
+            return InputError("; ".join((f"no {name} matches {in_words(glob)}: {there}", *lost)))
     if question.in_part and (held := _held(asked, question)):
         return InputError(f"{error}; {held}")
     return error

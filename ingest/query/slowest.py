@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.core.labels import ALTERNATIVE, Series
+from ingest.core.labels import Series, fits
 from ingest.query.aggregate import run_starts
 from ingest.query.offsets import chosen_of, events_in, name_of
 from ingest.query.origin import SLOWEST, Origin
@@ -66,9 +65,9 @@ def of_files(files: Files, names: Mapping[str, str], question: Question) -> Slow
         files = files.preferring(PREFER_RAW)
     wanted = chosen_of(question)
     wanted.check(files.found.labels)
-    kinds = question.where.get("kind", "*").split(ALTERNATIVE)
+    kinds = question.where.get("kind", "*")
     logs = [source for source in files.found.sources if source.context.series.run in names]
-    sources = [source for source in offset_sources(logs) if any(fnmatchcase(source.context.series.kind, kind) for kind in kinds)]
+    sources = [source for source in offset_sources(logs) if fits(source.context.series.kind, kinds)]
     name, starts, mine, found = name_of(wanted, files.found.labels, names), run_starts(sources), Slowest(), Slowest()
 
     def work(some: Sequence[Source]) -> None:

@@ -24,9 +24,10 @@ Files of marks: what happened while a benchmark ran, a line each, or the log of 
     2026-11-20T21:00:30+00:00,2026-11-20T21:00:41Z,"recovery, two pools"
     +33s,second phase
 
-Times are ISO 8601 (without a zone: UTC, which is said), epoch seconds or ms, or +90s from the start of each run. The first line
-may be a heading. Without one, a second cell that is a time or empty is an end; all else is text, whatever commas it has.
-A line that is no mark is left out and counted with its reason. GC logs are recognised by their lines: see gc_log.py.
+Times are ISO 8601 (without a zone: UTC, which is said), epoch seconds or ms, +90s from the start of each run, or 14:02:10, which
+is taken on the day of each run, as UTC, and refused where a run has it twice. The first line may be a heading. Without one, a
+second cell that is a time or empty is an end; all else is text, whatever commas it has. A line that is no mark is left out and
+counted with its reason. GC logs are recognised by their lines: see gc_log.py.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from typing import NamedTuple
 
 from ingest.core.errors import InputError, UsageError, counted, plural
 from ingest.core.marks import LONGEST_TEXT, Mark, checked, one_line
-from ingest.core.units import MOST_NS, UNITS_NS, FarTimeError, Instant, iso_ns, parse_instant
+from ingest.core.units import CLOCK, MOST_NS, UNITS_NS, FarTimeError, Instant, iso_ns, parse_instant
 from ingest.read.account import Account
 from ingest.read.discovery import check_is_there
 from ingest.read.text import head, numbered_lines, plain_name
@@ -193,6 +194,8 @@ def length(span_ns: int) -> str:
 
 
 MOST_MARKS = 200_000
+TIME_FORM = "give ISO 8601, epoch seconds or ms, +90s (from the run's start), or 14:02:10 (UTC, on the day of the run)"
+NO_ZONE, NO_DAY = "time has no zone: taken as UTC", "time has no date: taken on the day of the run, as UTC"
 TIMES = ("time", "at", "start", "begin", "from", "when", "timestamp", "date")
 ENDS = ("end", "to", "until", "stop")
 TEXTS = ("text", "mark", "what", "event", "label", "note", "description", "message", "annotation")
@@ -304,36 +307,41 @@ def _mark(cells: Sequence[str], columns: Sequence[str]) -> tuple[Mark, list[str]
     """Return the mark of a line and what had to be assumed; UsageError says why it is none."""
     if len(cells) < max(2, len(columns)):
         raise UsageError("it has too few columns: give time,text or time,end,text")
-    ends = "end" in columns if columns else len(cells) > 2 and (not cells[1].strip() or instant_of(cells[1]) is not None)
-    at = instant_of(cells[0])
+    at, second = instant_of(cells[0]), instant_of(cells[1])
     if at is None:
-        raise UsageError(f"{cells[0][:40]!r} is not a time: give ISO 8601, epoch seconds or ms, or +90s (from the run's start)")
-    end = instant_of(cells[1]) if ends and cells[1].strip() else None
+        raise UsageError(f"{cells[0][:40]!r} is not a time: {TIME_FORM}")
+    an_end = second is not None and (at.of_day or not second.of_day)  # else 12:00 may be a part of the text
+    ends = "end" in columns if columns else len(cells) > 2 and (not cells[1].strip() or an_end)
+    end = second if ends else None
     if ends and cells[1].strip() and end is None:
         raise UsageError(f"{cells[1][:40]!r} is not a time, and its column holds ends")
     text = ",".join(cells[2 if ends else 1 :])
     mark = checked(at, end, text)
-    repairs = ["time has no zone: taken as UTC"] if any(is_unzoned(cell) for cell in cells[: 2 if ends else 1]) else []
+    repairs = assumed_of(*cells[: 2 if ends else 1])
     if len(text.strip()) > LONGEST_TEXT or len(mark.text) == LONGEST_TEXT:
         repairs.append(f"text is cut after {LONGEST_TEXT} characters")
     return mark, repairs
 
 
 def instant_of(text: str) -> Instant | None:
-    """Return the time of a cell, None where it is none; `now` is no time of a file, nor is one that needs a day or a sign."""
+    """Return the time of a cell, None where it is none; `now` is no time of a file, nor is one that needs a sign."""
     word = text.strip()
     if not word or word.startswith("now"):
         return None
     try:
         instant = parse_instant(word)
-        return None if instant.of_day or (instant.relative and not word.startswith("+")) else instant
+        return None if instant.relative and not word.startswith("+") else instant
     except FarTimeError:
         raise
     except (UsageError, ValueError, OverflowError, ArithmeticError):
         return None
 
 
-def is_unzoned(text: str) -> bool:
-    """Return whether a cell is a date and a time of day without a zone."""
-    word = text.strip()
-    return "-" in word and not word.startswith("+") and not (ZONED.search(word[10:]) if len(word) > 10 else None)
+def assumed_of(*cells: str) -> list[str]:
+    """Return what is assumed of the times of some cells: a zone where one has a date alone, a day where it has none."""
+    words = [cell.strip() for cell in cells]
+    unzoned = any(
+        "-" in word and not word.startswith("+") and not (ZONED.search(word[10:]) if len(word) > 10 else None) for word in words
+    )
+    of_day = any(CLOCK.match(word) for word in words)
+    return [NO_ZONE] * unzoned + [NO_DAY] * of_day

@@ -19,11 +19,10 @@ from ingest.core.marks import one_line
 from ingest.core.units import Instant
 from ingest.read.account import Account
 from ingest.read.discovery import check_is_there
-from ingest.read.marks import instant_of, is_unzoned, numbered_cells, said_of
+from ingest.read.marks import TIME_FORM, assumed_of, instant_of, numbered_cells, said_of
 
 COLUMNS = ("time", "name", "value")
 FORM = "give lines of time,name,value"
-TIME_FORM = "give ISO 8601, epoch seconds or ms, or +90s (from the run's start)"
 
 
 class MetricsFile(NamedTuple):
@@ -52,8 +51,8 @@ def read_metrics(path: Path) -> MetricsFile:
         except UsageError as error:
             account.reject(str(error), [number])
             continue
-        if is_unzoned(cells[0]):
-            account.repair(1, {"time has no zone: taken as UTC": [number]})
+        if assumed := assumed_of(cells[0]):
+            account.repair(1, {reason: [number] for reason in assumed})
         else:
             account.accept(1)
         values.setdefault(name, []).append((at, value))

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from ingest.cli import run as command
 from tests.commands import ROOT, tailboard
 
 ARCHIVE, STORE = "examples/cbt-archive", "foo.db"
@@ -79,12 +81,26 @@ LINES = [  # what is typed, exit status, how the first line begins (of stdout wh
     ("load A --run x --store foo.db", 0, "12 sources, 1777 rows"),
     ("percentiles foo.db", 0, "percentiles of x/00000000/id-9b5d006f: completion latency, step 5s, 59,015 samples"),
     ("compare x x --store foo.db", 2, "--baseline and --run both take x/00000000/id-9b5d006f"),
-    ("runs list foo.db", 2, "tailboard runs list takes no more words, here is foo.db; a store is named by --store"),
+    ("runs list foo.db", 0, "run "),
+    ("runs list foo.db y", 3, "no run matches y: there is x/00000000/id-9b5d006f"),
+    ("runs list sqlite:foo.db --store other.db", 2, "one store at a time: here are sqlite:other.db and sqlite:foo.db"),
     ("runs list --json --store foo.db", 0, "["),
     ("runs check --store foo.db", 0, "no fault in 1 run"),
-    ("runs check sqlite:foo.db --mend", 2, "sqlite:foo.db is a store, not a run: tailboard runs check --store sqlite:foo.db"),
-    ("runs show sqlite:foo.db", 2, "sqlite:foo.db is a store, not a run: tailboard runs show --store sqlite:foo.db"),
-    ("runs delete sqlite:foo.db --yes", 2, "sqlite:foo.db is a store, not a run: tailboard runs delete --store sqlite:foo.db"),
+    ("runs check sqlite:foo.db --mend", 0, "no fault in 1 run"),
+    ("runs show sqlite:foo.db", 2, "runs show takes a run: there is x/00000000/id-9b5d006f"),
+    ("runs show foo.db x", 0, "{"),
+    ("runs delete sqlite:foo.db --yes", 2, "give a run, a glob, or --older-than"),
+    ("runs delete foo.db x x/0* --dry-run", 0, "would delete x/00000000/id-9b5d006f"),
+    ("percentiles foo.db x", 2, "x: no such file or folder; runs of a store are named by --run x"),
+    ("explain x --store foo.db", 2, "x: no such file or folder; runs of a store are named by --run x"),
+    ("inspect foo.db", 2, "foo.db is a store, and inspect takes files and folders; tailboard runs list foo.db shows what it holds"),
+    ("runs foo.db", 2, "there is no command 'foo.db': do you mean tailboard runs list foo.db?"),
+    ("runs mark --run x --at 21:00:10 foo.db up", 2, "tailboard runs mark takes no more words, here is up; quotes make one word"),
+    ("runs mark --run x --at 21:00:10 up foo.db", 2, "tailboard runs mark takes no more words, here is foo.db; a store is named by"),
+    ("store foo.db", 2, "there is no command 'foo.db': do you mean tailboard store doctor foo.db?"),
+    ("store setup foo.db", 2, "foo.db needs no setup: tailboard load PATH --run NAME --store foo.db makes it"),
+    ("store replay foo.db", 2, "replay takes a file of refused documents and the server: tailboard store replay"),
+    ("load A foo.db --run z", 2, "foo.db is a store, and load takes files and folders; --store foo.db has load write to it"),
     ("percentiles --run x", 4, "there is no store at sqlite:tailboard.db"),
     ("card A", 0, "wrote card.png"),
     ("heatmap A -o h.png", 0, "wrote h.png"),
@@ -92,6 +108,53 @@ LINES = [  # what is typed, exit status, how the first line begins (of stdout wh
     ("mark deploy", 2, "mark needs --run GLOB, as in "),
     ("doctor", 1, "ok        readers: "),
     ("inspect hdr --json", 0, "["),
+    ("load A --run z -o foo.db", 2, "there is no option -o: do you mean --store?"),
+    ("load A --run z --db z.db", 2, "there is no option --db: do you mean --store?"),
+    ("load A --name z", 2, "there is no option --name: do you mean --run?"),
+    ("load A -r z", 2, "there is no option -r: do you mean --run?"),
+    ("percentiles A --percentile 99", 2, "there is no option --percentile: do you mean -p?"),
+    ("percentiles A --p 99", 2, "there is no option --p: do you mean -p?"),
+    ("percentiles A -p 50,max", 2, "'max' is not a percentile: give numbers from 0 to 100, as in 50,99,99.9; the median is 50, the max"),
+    ("percentiles A --group-by host", 2, "there is no option --group-by: do you mean --by?"),
+    ("percentiles A --interval 1s", 2, "there is no option --interval: do you mean --step?"),
+    ("percentiles A --window 1s", 2, "there is no option --window: do you mean --step?"),
+    ("percentiles A --filter op=read", 2, "there is no option --filter: do you mean --where?"),
+    ("percentiles A --since +10s", 2, "there is no option --since: do you mean --from?"),
+    ("percentiles A --until +10s", 2, "there is no option --until: do you mean --to?"),
+    ("percentiles A --units ms", 2, "there is no option --units: do you mean --unit?"),
+    ("percentiles A --hots ceph-a", 2, "there is no option --hots: do you mean --host?"),
+    ("percentiles A --sort p99", 2, "there is no option --sort: rows are in the order of time"),
+    ("percentiles A --tz Europe/Berlin", 2, "there is no option --tz: times are in UTC; --time local"),
+    ("percentiles A --verbose", 2, "there is no option --verbose: tailboard inspect --why FILE says what an answer rests on"),
+    ("percentiles A -v", 2, "there is no option -v: tailboard inspect --why FILE"),
+    ("percentiles A --quiet", 2, "there is no option --quiet: notes go to stderr"),
+    ("percentiles A --threshold 5ms", 2, "there is no option --threshold: tailboard check --sla 'p99<5ms' judges"),
+    ("percentiles A --xyzzy", 2, "there is no option --xyzzy: --help all shows all"),
+    ("percentiles A --from +10s..+20s", 2, "'+10s..+20s' is a range, where one time is taken: --from +10s --to +20s"),
+    ("percentiles A --input-format csv", 2, "no input format 'csv': tables of tools are known by their beginning (leave it out)"),
+    ("percentiles A --input-format jtl", 2, "no input format 'jtl': do you mean jmeter?"),
+    ("percentiles A --output json", 2, "-o names a file: --format json prints it, -o out.json writes one"),
+    ("percentiles A --where 'op!=write' --step all", 0, f"{TABLE}, whole range, 41,607 samples"),
+    ("percentiles A --where 'host!=ceph-*'", 3, "no host matches anything but ceph-*: "),
+    ("explain A --html", 2, "there is no option --html: tailboard report writes a page"),
+    ("report A --open", 2, "there is no option --open: the page that is written opens in any browser"),
+    ("report A -o r.pdf", 2, "-o r.pdf: a report is one HTML page, such as report.html; a browser prints it"),
+    ("report A -o r.png", 2, "-o r.png: a report is one HTML page, such as report.html; tailboard report --card writes a picture"),
+    ("report A -o .", 3, ".: cannot be written: Is a directory"),
+    ("check A --slo 'p99<5ms'", 2, "there is no option --slo: do you mean --sla?"),
+    ("check A --sla 'errors<1%'", 2, "'errors<1%' is no objective: do you mean 'failures<1%'?"),
+    ("check A --sla 'avg<5ms'", 2, "'avg<5ms' is no objective: give a percentile and a latency"),
+    ("compare --before A --after my/archive", 2, "there is no option --before: do you mean --baseline?"),
+    ("compare A my/archive --step 1s", 2, "there is no option --step: --help all shows all"),
+    ("compare A vs my/archive", 2, "compare takes two runs, as in compare"),
+    ("show A", 2, "there is no command 'A': do you mean tailboard show heatmap A?"),
+    ("show percentiles A", 2, "there is no command 'percentiles': do you mean tailboard percentiles A?"),
+    ("show histogram A", 2, "there is no command 'histogram': do you mean tailboard show distribution A?"),
+    ("plot A", 2, "there is no command 'plot': do you mean tailboard report A?"),
+    ("record sample --every 10s -o x.ndjson", 2, "sample needs -- COMMAND..., as in tailboard record sample --every 10s -o x.ndjson -- COMMAND"),
+    ("inspect", 2, "inspect needs PATH..., as in tailboard inspect PATH"),
+    ("help all", 0, "Usage: tailboard [OPTIONS]"),
+    ("help nothing", 2, "there is no command 'nothing': tailboard --help lists all"),
 ]  # fmt: skip
 
 
@@ -105,15 +168,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("answered", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_what_people_type_is_answered_or_refused_with_the_command_that_works(answered: bool, folder: Path) -> None:
+def test_what_people_type_is_answered_or_refused_with_the_command_that_works(
+    answered: bool, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     wrong = []
     for line, status, begins in LINES:
         if answered == (status == 2 and STORE not in line):
             continue
         words = [ARCHIVE if word == "A" else word for word in shlex.split(line)]
-        done = tailboard(*words, cwd=folder)
-        first = (done.stdout or done.stderr.removeprefix("tailboard: ")).lstrip("\n").split("\n")[0]
-        begins = begins.replace(" A", f" {ARCHIVE}").replace("A is", f"{ARCHIVE} is")
+        if answered:
+            done = tailboard(*words, cwd=folder)
+        else:  # in this process, as nothing is read
+            monkeypatch.chdir(folder)
+            code = command(words)
+            done = subprocess.CompletedProcess(words, code, *capsys.readouterr())
+        first = (done.stdout or done.stderr.removeprefix("tailboard: ")).lstrip("\n ").split("\n")[0]
+        begins = begins.replace(" A", f" {ARCHIVE}").replace("A is", f"{ARCHIVE} is").replace("'A'", repr(ARCHIVE))
         if done.returncode != status or not first.startswith(begins) or "Traceback" in done.stderr:
             wrong.append(f"{line}\n  {done.returncode}, not {status}\n  {first}\n  {begins}")
         if status in (2, 3, 4) and done.stderr.count("\n") != 1:

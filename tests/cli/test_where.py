@@ -28,6 +28,9 @@ RELATED = {  # what selects the same two hosts of three: with one glob, or as al
     "the other way round": ["--where", "host=h2", "--where", "host=h1"],
     "twice": ["--where", "host=h1", "--where", "host=h2", "--where", "host=h1"],
     "with one that is not there": ["--where", "host=h1", "--where", "host=h9", "--where", "host=h2"],
+    "all but one": ["--where", "host!=h3"],
+    "all but what two globs match": ["--where", "host!=h3*", "--where", "host!=[!h]*"],
+    "those of a glob but one": ["--where", "host=h*", "--where", "host!=h3"],
     "with another label": ["--where", "op=read", "--where", "host=h2", "--where", "op=write", "--where", "host=h1"],
 }
 
@@ -78,7 +81,7 @@ def test_n18_forty_samples_of_two_hosts(place: str, capsys: Any) -> None:
 
 def test_n18_alternatives_are_highlighted_together(place: str, capsys: Any) -> None:
     lit = {}
-    for words in (["host=h[12]"], ["host=h1", "host=h2"], ["host=h2", "host=h1"]):
+    for words in (["host=h[12]"], ["host=h1", "host=h2"], ["host=h2", "host=h1"], ["host!=h3"]):
         options = [word for glob in words for word in ("--highlight", glob)]
         assert command(["heatmap", place, "--step", "1s", "--format", "csv", *options]) == 0
         lit[" ".join(words)] = capsys.readouterr().out
@@ -90,6 +93,8 @@ def test_n18_alternatives_are_highlighted_together(place: str, capsys: Any) -> N
 def test_n18_what_matches_nothing_is_named(place: str, capsys: Any) -> None:
     assert command(["percentiles", place, "--where", "host=h7", "--where", "host=h8"]) == 3
     assert "no host matches h7 or h8: there are h1, h2, h3" in capsys.readouterr().err
+    assert command(["percentiles", place, "--where", "op!=read"]) == 3
+    assert "no op matches anything but read: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["percentiles"], ["heatmap", "--step", "1s"], ["distribution"]], ids=str)
@@ -109,11 +114,16 @@ def test_an_alternative_that_is_not_there_is_named(words: list[str], place: str,
 
 
 @pytest.mark.parametrize(("own", "judged"), [("{}", 2), ("{host: h2}", 1), ("{host: h3}", 0), ("{host: 'h*'}", 2)])
-def test_n18_check_judges_what_both_select(own: str, judged: int, place: str, tmp_path: Path, capsys: Any) -> None:
+@pytest.mark.parametrize("but", [False, True])
+def test_n18_check_judges_what_both_select(own: str, judged: int, but: bool, place: str, tmp_path: Path, capsys: Any) -> None:
     text = f"objectives:\n  - {{name: a, percentile: 50, threshold: 5ms, window: 1s, where: {own}, by: [host]}}\n"
     (tmp_path / "SLA.yml").write_text(text)
-    status = command(["check", str(tmp_path / "SLA.yml"), place, "--where", "host=h1", "--where", "host=h2", "--format", "csv"])
+    chosen = ["--where", "host!=h3"] if but else ["--where", "host=h1", "--where", "host=h2"]
+    status = command(["check", str(tmp_path / "SLA.yml"), place, *chosen, "--format", "csv"])
     said = capsys.readouterr()
+    if but and "*" in own:
+        assert (status, "--where host!=h3 cannot be combined with it" in said.err) == (3, True)
+        return
     hosts = {host for host in ("h1", "h2", "h3") if host in said.out}
     assert (status in (0, 1)) == bool(judged), (status, said)
     assert "h3" not in hosts and ("h2" in hosts) == bool(judged), said.out

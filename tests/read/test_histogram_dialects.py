@@ -170,6 +170,8 @@ def test_d1_an_end_before_its_start_in_ms_is_rejected(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [False, True], ids=["numbers", "text"])
 def test_d1_ranges_of_ceph_as_numbers_or_text(tmp_path: Path, text: bool) -> None:
+    from ingest.read import read
+
     def told(number: int) -> int | str:
         return str(number) if text else number
 
@@ -186,6 +188,11 @@ def test_d1_ranges_of_ceph_as_numbers_or_text(tmp_path: Path, text: bool) -> Non
         lines.append(json.dumps({"sampled_at": BEGUN + poll, "host": "c1", "daemon": "osd.3", "dump": dump}))
     (tmp_path / "osd.ndjson").write_text("\n".join(lines) + "\n")
     assert [row[1:3] for row in answer(tmp_path / "osd.ndjson", step=1)] == [(341, 99_999)] * 2
+    for key, reason in (("dump", "a poll without a dump"), ("axes", "no list of axes"), ("values", "counts that are no table")):
+        (tmp_path / "osd.ndjson").write_text("\n".join([*lines[:2], lines[2].replace(f'"{key}"', '"x"')]) + "\n")
+        [source] = discover([tmp_path / "osd.ndjson"], ReadOptions()).sources
+        list(read(source))
+        assert [rejected.startswith(reason) for rejected in source.context.account.rejected] == [True], source.context.account
 
 
 class Kept(SpanExporter):

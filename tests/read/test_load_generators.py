@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import lzma
 import re
 import subprocess
 import sys
@@ -204,6 +205,24 @@ def test_d2_requests_to_a_model_and_their_first_tokens(capsys: pytest.CaptureFix
     assert (row["kind"], int(row["count"])) == ("first-token", first["count"])
     assert (int(row["min"]), int(row["max"])) == (round(first["min"] * 10**6), round(first["max"] * 10**6))
     assert float(row["mean"]) == pytest.approx(first["avg"] * 10**6, abs=1)
+
+
+def test_d2_requests_of_guidellm_count_what_its_report_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The report itself is refused, with the program that makes csv of it."""
+    report = tmp_path / "benchmarks.json"
+    report.write_bytes(lzma.decompress((DATA / "generators" / "guidellm.json.xz").read_bytes()))
+    with pytest.raises(InputError, match=r"a report of GuideLLM.*examples/guidellm\.py writes them as csv"):
+        discover([report], ReadOptions())
+    program = DATA.parents[1] / "examples" / "guidellm.py"
+    requests = subprocess.run([sys.executable, program, report], capture_output=True, check=True).stdout
+    (tmp_path / "requests.csv").write_bytes(requests)
+    rows = {row["outcome"]: row for row in answer(capsys, tmp_path / "requests.csv", "--failures", "apart")}
+    [benchmark] = json.loads(report.read_text())["benchmarks"]
+    said = benchmark["metrics"]["request_totals"]
+    assert (int(rows["ok"]["count"]), int(rows["failed"]["count"])) == (said["successful"], said["errored"]) == (190, 10)
+    own = benchmark["metrics"]["request_latency"]["successful"]
+    for name in ("min", "max", "mean"):
+        assert float(rows["ok"][name]) == pytest.approx(own[name] * 10**9, abs=1000)
 
 
 @pytest.mark.parametrize("name", ["cyclictest.json", "cyclictest-ns.json"])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, UsageError
 from ingest.core.marks import LONGEST_TEXT, Mark, longest, of_run, one_line
 from ingest.core.units import Instant
 from ingest.read import marks
@@ -79,7 +79,7 @@ BAD = {
     "yesterday,x": "'yesterday' is not a time",
     "now-5m,x": "'now-5m' is not a time",
     "2026-11-20T21:00:30Z": "too few columns",
-    "21:00:30,a time of no day": "is not a time",
+    "21:00:30,2026-11-20T21:00:40Z,text": "its time has no date and its end has one",
     "30s,a time without its sign": "is not a time",
     "30,a number without a unit": "is not a time",
     "2026-11-20T21:00:30Z,": "it has no text",
@@ -111,6 +111,23 @@ def test_a_file_without_any_mark_is_refused(tmp_path: Path) -> None:
         read_marks(written(tmp_path, "# nothing", "time,text"))
     with pytest.raises(InputError, match="there is no such file"):
         read_marks(tmp_path / "none.csv")
+
+
+def test_a_time_of_day_is_of_the_day_of_the_run_and_refused_where_a_run_has_it_twice(tmp_path: Path) -> None:
+    found = read_marks(
+        written(tmp_path, "23:59:50,before midnight", "00:00:05,00:00:20,after it", "12:00,+3,lunch", "+5s,12:00,text")
+    )
+    assert [mark.text for mark in found.marks] == ["before midnight", "after it", "+3,lunch", "12:00,text"]
+    assert found.account.repaired == {"time has no date: taken on the day of the run, as UTC": 3}
+    assert [mark.lasts_ns for mark in found.marks[:2]] == [0, 15 * 10**9]
+    start = 1_795_219_180 * 10**9  # 2026-11-20T23:59:40Z
+    noted = of_run(found.marks, "r", start, start + 60 * 10**9)
+    assert [(mark["at_ns"] - start) // 10**9 for mark in noted] == [5, 10, 25] and noted[2]["end_ns"] == start + 40 * 10**9
+    with pytest.raises(
+        UsageError, match=r"23:59:50 may be several times of r, which lasts 2d: write its date, as in 2026-11-20T23"
+    ):
+        of_run(found.marks, "r", start, start + 2 * 86_400 * 10**9)
+    assert not of_run(found.marks[:2], "r", 0, 60 * 10**9, relative=True), "a run without a clock"
 
 
 def test_texts_are_one_line_without_control_characters_and_bounded(tmp_path: Path) -> None:

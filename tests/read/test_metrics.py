@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, UsageError
 from ingest.core.units import Instant
 from ingest.read.metrics import read_metrics
+from ingest.view.page.panels.marks import Shown
+from ingest.view.page.panels.metrics import _within
 
 SECOND = 1_000_000_000
+NIGHT = int(datetime(2026, 11, 20, 21, tzinfo=UTC).timestamp()) * SECOND
 
 
 def written(folder: Path, text: str) -> Path:
@@ -31,9 +36,19 @@ def test_values_come_by_name_in_their_order_with_all_forms_of_time(tmp_path: Pat
 
 
 def test_lines_without_a_value_are_left_out_and_said(tmp_path: Path) -> None:
-    lines = ["+1s,a,1", "+2s,a,nan", "+3s,a,1_000", "+4s,a", "yesterday,a,1", "+5s,,1", '+6s,"a,1', "2026-11-20T21:00:30,a,7"]
+    lines = [
+        "+1s,a,1",
+        "+2s,a,nan",
+        "+3s,a,1_000",
+        "+4s,a",
+        "yesterday,a,1",
+        "+5s,,1",
+        '+6s,"a,1',
+        "2026-11-20T21:00:30,a,7",
+        "21:00:31,a,8",
+    ]
     found = read_metrics(written(tmp_path, "\n".join(lines)))
-    assert [value for _, value in found.values["a"]] == [1.0, 7.0]
+    assert [value for _, value in found.values["a"]] == [1.0, 7.0, 8.0]
     said = "\n".join(found.said)
     for line, why in (
         (2, "'nan' is not a number"),
@@ -44,6 +59,11 @@ def test_lines_without_a_value_are_left_out_and_said(tmp_path: Path) -> None:
     ):
         assert f":{line}: " in said and why in said
     assert "1 value: time has no zone: taken as UTC" in said
+    assert "1 value: time has no date: taken on the day of the run, as UTC" in said
+    day = Shown("r", NIGHT, NIGHT + 60 * SECOND)
+    assert _within(day, found.values["a"])["v"] == [1.0, 7.0, 8.0]
+    with pytest.raises(UsageError, match="21:00:31 may be several times of r, which lasts 1d: write its date"):
+        _within(replace(day, end_ns=NIGHT + 86_400 * SECOND), found.values["a"])
 
 
 def test_a_file_that_breaks_off_is_said(tmp_path: Path) -> None:

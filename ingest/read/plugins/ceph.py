@@ -43,6 +43,8 @@ def read(path: Path, context: Context, held: Polls) -> None:
             stamp = iso_ns(said) if isinstance(said, str) else None
             end = end_ns(said, UNITS_NS["s"]) if stamp is None else stamp
             host, daemon = word(entry.get("host")), word(entry.get("daemon"))
+            if not isinstance(entry.get("dump"), dict):
+                raise WrongError("a poll without a dump")
         except WrongError as error:
             context.account.reject(str(error), [line])
             continue
@@ -72,7 +74,7 @@ def histograms(dump: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the names and bodies of the histograms of a dump."""
     for counters in dump.values() if isinstance(dump, dict) else ():
         for name, body in counters.items() if isinstance(counters, dict) else ():
-            if isinstance(body, dict) and "axes" in body:
+            if isinstance(body, dict) and ("axes" in body or "values" in body):
                 yield str(name), body
 
 

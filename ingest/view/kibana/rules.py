@@ -31,7 +31,7 @@ from ingest.view.kibana.importing import Connection, Refusal
 STEPS_NS = (10_000 * MS, 60_000 * MS)  # those that every run with finer windows has
 FIELDS = {"run": "run.id", "host": "host.name", "op": "operation", "kind": "kind"}
 GROUPS = ("run", "host", "op")
-PATTERN = re.compile(r"[*?\[]")
+PATTERN = re.compile(r"[*?\[]|^!")
 ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 EVERY, LOOK_BACK_MINUTES, MOST_HITS = "1m", 5, 100
 ROWS_SINCE = (9, 2)

@@ -41,7 +41,12 @@ def sections(runs: Sequence[Shown], metrics: Mapping[str, Values]) -> list[Secti
 
 
 def _within(run: Shown, values: Values) -> dict[str, Any]:
-    """Return the values in the time of a run in time order, times in epoch ms; `of` is of how many each is the highest."""
+    """Return the values in the time of a run in time order, times in epoch ms; `of` is of how many each is the highest.
+
+    UsageError for one at a time of day that the run has several times.
+    """
+    for at, _ in values:
+        at.checked_in(run.run, run.start_ns, run.end_ns)
     placed = sorted(
         (at.epoch_ns(run.start_ns), value)
         for at, value in values
