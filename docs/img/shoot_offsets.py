@@ -23,7 +23,9 @@ VIEWS = {
     "offsets": {},
     "offsets-cell": {
         "offset_lit": json.dumps({"process": ["backup", "collector"]}),
-        **{"from": "60", "to": "90", "offset_cell": "71,20"},
+        "from": "60",
+        "to": "90",
+        "offset_cell": "71,20",
     },
 }
 

@@ -307,7 +307,11 @@ def test_d11_each_panel_gives_its_numbers_and_its_picture(opened, example):
         shown_rows = page.locator("#worst-rows tr").all()
         assert len(worst) == len(shown_rows) and int(worst[0]["max"]) == max(int(row["max"]) for row in worst)
         begin, _, end = worst[0]["when"].partition("/")
-        assert begin < end and begin.endswith("Z") and f"{int(worst[0]['samples']):,}" == shown_rows[0].locator("td").nth(3).inner_text()
+        assert (
+            begin < end
+            and begin.endswith("Z")
+            and f"{int(worst[0]['samples']):,}" == shown_rows[0].locator("td").nth(3).inner_text()
+        )
         shown = drawn(page)
         menu = page.locator(".panel:has(#percentiles) .tools")
         menu.locator("summary").click()
