@@ -50,7 +50,7 @@ def written(path: Path, *words: str) -> Path:
 def shot(browser: Browser, path: Path, panels: dict[str, str], target: Path) -> None:
     """Take panels of a page under other names."""
     page = browser.new_page(viewport={"width": 1100, "height": 1500}, color_scheme="light")
-    page.goto(path.as_uri())
+    page.goto(f"{path.as_uri()}#open={','.join(panels)}")
     page.evaluate(SETTLED)
     for panel, name in panels.items():
         page.locator(f".panel:has(#{panel}), #{panel}.panel").first.screenshot(path=target / f"{name}.png")

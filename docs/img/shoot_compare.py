@@ -52,7 +52,7 @@ def page_of(*words: str) -> None:
 def shot(browser: Browser, path: Path, target: Path, panels: dict[str, str], group: str = "") -> None:
     """Take some panels of a page without their tables, each under a name; `group` is that of the distributions."""
     page = browser.new_page(viewport={"width": 1100, "height": 900}, color_scheme="light")
-    page.goto(path.resolve().as_uri())
+    page.goto(f"{path.resolve().as_uri()}#open={','.join(panels)}")
     if group:
         page.locator("[name=group]").select_option(label=group)
     page.add_style_tag(content=".table { display: none }")

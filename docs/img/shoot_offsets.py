@@ -21,7 +21,12 @@ SIMULATE = Path(__file__).parents[2] / "examples" / "subsecond-offsets" / "simul
 SETTLED = "async () => { let seen; do { seen = tailboard.ready; await seen; } while (seen !== tailboard.ready); }"
 VIEWS = {
     "offsets": {},
-    "offsets-cell": {"offset_lit": json.dumps({"process": ["backup"]}), "from": "60", "to": "90", "offset_cell": "71,20"},
+    "offsets-cell": {
+        "offset_lit": json.dumps({"process": ["backup", "collector"]}),
+        "from": "60",
+        "to": "90",
+        "offset_cell": "71,20",
+    },
 }
 
 
@@ -36,7 +41,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"])
         for name, view in VIEWS.items():
             page = browser.new_page(viewport={"width": 1100, "height": 2200}, color_scheme="light")
-            page.goto(f"{(Path(folder) / 'offsets.html').as_uri()}#{urlencode(view)}")
+            page.goto(f"{(Path(folder) / 'offsets.html').as_uri()}#{urlencode({'open': 'offsets', **view})}")
             page.evaluate(SETTLED)
             page.evaluate("document.querySelector('.controls').style.position = 'static'")  # it would lie over the panel
             page.locator(".panel:has(#offsets)").screenshot(path=target / f"{name}.png")

@@ -65,8 +65,27 @@ def taken_out(page, script: str, given: object = None) -> list[dict]:
 
 
 def rows_of(page, view: str, data: str = "points") -> list[dict]:
-    """Return the rows of a data set of a view."""
-    return taken_out(page, "([view, data]) => tailboard.views[view].data(data).map(row => ({...row}))", [view, data])
+    """Return the rows of a data set of a view, or of the table that its paths are made of."""
+    return taken_out(
+        page,
+        """([name, data]) => { const view = tailboard.views[name], held = Object.keys(view.getState({ data: (each) => each === data }).data);
+        return (held.length ? view.data(data) : drawing.tablesOf(name)[data]).map((row) => ({...row})); }""",
+        [view, data],
+    )
+
+
+def levels_of(page, view: str) -> list[dict]:
+    """Return the levels that the paths of a view draw, in pixels: of each the label, the colour, x, x2 and y."""
+    paths = items_of(page, view, "steps")
+    wide, tall = page.evaluate("(name) => ['main', 'height'].map((signal) => tailboard.views[name].signal(signal))", view)
+    found = []
+    for path in paths:
+        for step in path["datum"]["levels"].split("M")[1:]:
+            x, y, x2 = map(float, step.replace("H", ",").split(","))
+            found.append(
+                {"label": path["datum"]["label"], "stroke": path["stroke"], "x": x * wide, "x2": x2 * wide, "y": y * tall}
+            )
+    return found
 
 
 def items_of(page, view: str, mark: str) -> list[dict]:

@@ -19,7 +19,11 @@ SEEN = {
 }
 TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
 WHITE = TO_XYZ.sum(axis=1)
-FOUR, EIGHT = 20, 12  # least distances in Lab of the first four lines, and of all
+FOUR, EIGHT, FAINT = (
+    20,
+    12,
+    15,
+)  # least distances in Lab of the first four lines, of all, and of the faintest shades of highlights
 
 
 def light(colour: str) -> np.ndarray:
@@ -55,3 +59,22 @@ def test_lines_stay_apart_however_a_reader_sees_colours(panel: str, lines: list[
     for colour in lines:
         low, high = sorted((luminance(colour), luminance(panel)))
         assert (high + 0.05) / (low + 0.05) >= 3, colour
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("sight", SEEN)
+def test_two_highlights_stay_apart_from_one_another_and_from_all_others(*, dark: bool, sight: str) -> None:
+    css = CSS.read_text()
+    found = {name: re.findall(rf"--{name}: ([^;]*);", css)[dark].split(", ") for name in ("panel", "ink", "ramp", "hues")}
+    mix = lambda one, other, part: [(1 - part) * a + part * b for a, b in zip(one, other, strict=True)]
+    panel, ink, *hues = (
+        [int(colour[at : at + 2], 16) for at in (1, 3, 5)] for name in ("panel", "ink", "hues") for colour in found[name]
+    )
+    ramps = [[mix(panel, hue, 0.35), mix(panel, hue, 0.7), hue, mix(hue, ink, 0.16), mix(hue, ink, 0.34)] for hue in hues[:2]]
+    shown = [found["ramp"][:5], *([f"#{round(r):02x}{round(g):02x}{round(b):02x}" for r, g, b in ramp] for ramp in ramps)]
+    for one, other in combinations(shown, 2):  # of one shade each, as cells with the same number of events are
+        apart = [
+            float(np.linalg.norm(lab(SEEN[sight] @ light(a)) - lab(SEEN[sight] @ light(b))))
+            for a, b in zip(one, other, strict=True)
+        ]
+        assert min(apart) >= FAINT and sorted(apart)[2] >= FOUR, apart

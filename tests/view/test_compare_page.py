@@ -260,7 +260,7 @@ def test_the_page_moves_with_the_reader(browser, compare_html: Path):
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         settle(page)
         assert page.evaluate("tailboard.views.shifts.signal('ink')") == background
-        assert page.evaluate("() => [...document.querySelectorAll('details')].every((one) => one.open)")
+        assert page.evaluate("() => [...document.querySelectorAll('details:not(.tools)')].every((one) => one.open)")
         page.evaluate("dispatchEvent(new Event('afterprint'))")
         settle(page)
         page.emulate_media(media="screen")
@@ -271,6 +271,32 @@ def test_the_page_moves_with_the_reader(browser, compare_html: Path):
         page.set_viewport_size({"width": 1200, "height": 800})
         until(page, "tailboard.views.curves.width() > 600")
         assert page.locator("[data-of=curves]").count() == 0
+
+
+@pytest.mark.slow
+def test_panels_are_a_line_until_they_are_opened_and_give_their_numbers(browser, compare_html: Path):
+    with shown(browser, compare_html, folded=True) as page:
+        panels = page.locator(".panels > .panel")
+        folded = [panel.evaluate("(panel) => panel.classList.contains('folded')") for panel in panels.all()]
+        assert folded.count(False) == 2 and not folded[0] and page.locator("#panel-elapsed.folded").count() == 0
+        assert page.evaluate("Object.keys(tailboard.views).length") == 2  # what is folded is not drawn
+        line = panels.nth(1)
+        assert line.locator(".says").first.is_visible() and line.locator(".chart").is_hidden()
+        line.locator(".unfold").focus()
+        page.keyboard.press("Enter")
+        settle(page)
+        assert line.locator(".chart canvas").is_visible() and page.evaluate("Object.keys(tailboard.views).length") == 3
+        page.go_back()
+        settle(page)
+        assert line.locator(".chart").is_hidden()
+        menu = panels.first.locator(".tools")
+        menu.locator("summary").click()
+        assert menu.locator(".hint").is_visible()
+        with page.expect_download() as given:
+            menu.get_by_role("button", name="csv").click()
+        rows = list(csv.DictReader(Path(given.value.path()).read_text(encoding="utf-8").splitlines()))
+        held = panels.first.locator("tbody tr td:has(data) >> nth=0").locator("data").get_attribute("value")
+        assert len(rows) == panels.first.locator("tbody tr").count() and rows[0]["baseline"] == held
 
 
 def made_page(tmp_path: Path, baseline: Made, late: Made, by: tuple[str, ...], percentiles: str = "50,99") -> Path:

@@ -16,7 +16,7 @@ from ingest.query.question import Question
 from ingest.view.page.report import opening, parts_of
 from tests.browsing import shown
 from tests.doubles.origin import SECOND, ZERO, Made, random_rows, series
-from tests.view.page import choose, drawn, items_of, place, rows_of, settle
+from tests.view.page import choose, drawn, items_of, levels_of, place, rows_of, settle
 
 SCREEN = {"width": 1280, "height": 800}
 TIMED = ("percentiles", "hosts", "heatmap", "threads", "rate", "surface")
@@ -122,7 +122,7 @@ def test_what_is_as_usual_lies_flat(opened):
     with opened(Made(rows).overviews(), folded=True, size=SCREEN) as page:
         (low, high), tall = page.evaluate("[tailboard.views.percentiles.signal('yd'), tailboard.views.percentiles.height()]")
         assert high / low >= 10 - 1e-9
-        marks = [item["y"] for item in items_of(page, "percentiles", "steps")]
+        marks = [item["y"] for item in levels_of(page, "percentiles")]
         assert len(marks) == 30 and max(marks) - min(marks) < tall / 10
         labels = page.evaluate(
             "tailboard.views.percentiles.data('ladder').map(({ v }) => tailboard.views.percentiles.scale('y')(v))"
@@ -297,7 +297,21 @@ def test_d11_back_and_forward_step_through_choices_and_a_slide_is_one(opened, ex
 @pytest.mark.slow
 def test_d11_each_panel_gives_its_numbers_and_its_picture(opened, example):
     with opened(example, by=("host",)) as page:
-        assert page.locator(".tools").count() == len(TIMED) + 1
+        assert page.locator(".tools").count() == len(TIMED) + 3  # the distribution, the worst and the box
+        table = page.locator("#worst .tools")
+        table.locator("summary").click()
+        with page.expect_download() as given:
+            table.get_by_role("button", name="csv").click()
+        with open(given.value.path(), encoding="utf-8", newline="") as text:
+            worst = list(csv.DictReader(io.StringIO(text.read())))
+        shown_rows = page.locator("#worst-rows tr").all()
+        assert len(worst) == len(shown_rows) and int(worst[0]["max"]) == max(int(row["max"]) for row in worst)
+        begin, _, end = worst[0]["when"].partition("/")
+        assert (
+            begin < end
+            and begin.endswith("Z")
+            and f"{int(worst[0]['samples']):,}" == shown_rows[0].locator("td").nth(3).inner_text()
+        )
         shown = drawn(page)
         menu = page.locator(".panel:has(#percentiles) .tools")
         menu.locator("summary").click()

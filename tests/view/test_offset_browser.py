@@ -143,7 +143,7 @@ def test_every_pixel_is_a_count(browser, written: Path, scheme: str) -> None:
             for column, row, *color in pixels(page)["cells"]:
                 count = expected[column, row]
                 share = ranked[count] if scale == "rank" else count / counts[-1]
-                assert color == pytest.approx(shade(ramp, share), abs=0.51), (column, row)
+                assert color == pytest.approx(shade(ramp, share), abs=1), (column, row)  # of 254 shades
         assert [(row["t"] * MS, row["t2"] * MS) for row in rows_of(page, "offsets", "gaps")] == [
             (ZERO + 23 * SECOND, ZERO + 26 * SECOND)
         ]
@@ -264,17 +264,30 @@ def test_isolate_exclude_highlight(browser, written: Path) -> None:
         expected, lit = counted(made()), counted([row for row in made() if row[3] == "zoneadmd"])
         ranked = by_rank(expected.values())
         assert gap <= set(lit)  # the blocker lies in the gap
-        ramps = [
-            page.evaluate("(name) => getComputedStyle(document.documentElement).getPropertyValue(name)", name).split(",")
-            for name in ("--ramp", "--other")
+        plain, red, gold = page.evaluate(
+            """() => { const { colors } = themeOf(document.documentElement);
+            return [colors.ramp, ...[0, 1].map((at) => shades.rampOf(colors.hues[at], colors))]; }"""
+        )
+
+        def mixed(lit: Counter, other: Counter) -> None:
+            for column, row, *color in pixels(page)["cells"]:
+                count, parts = expected[column, row], (lit[column, row], other[column, row])
+                hue, many = (red, parts[0]) if parts[0] >= parts[1] else (gold, parts[1])
+                part = 0 if not many else 1 if many == count else 0.15 + 0.7 * many / count
+                ends = [shade(ramp, ranked[count]) for ramp in (plain, hue)]
+                assert color == pytest.approx([one * (1 - part) + end * part for one, end in zip(*ends, strict=True)], abs=1.5)
+
+        mixed(lit, Counter())
+        assert says(page, "offset-lit") == f"process zoneadmd: {sum(lit.values())} of {total:,} events"
+        tick(page, "lit", "zoneadmd", "cron")  # each has a hue of its own, and the legend says which
+        other = counted([row for row in made() if row[3] == "cron"])
+        mixed(lit, other)
+        names = page.locator("#offset-lit span").all_text_contents()
+        assert names == [
+            f"process {name}: {sum(n.values())} of {total:,} events" for name, n in (("zoneadmd", lit), ("cron", other))
         ]
-        for column, row, *color in pixels(page)["cells"]:
-            count, many = expected[column, row], lit[column, row]
-            share = ranked[count]
-            hue = 0 if not many else 1 if many == count else 0.15 + 0.7 * many / count
-            blue, red = (shade(ramp, share) for ramp in ramps)
-            assert color == pytest.approx([one * (1 - hue) + other * hue for one, other in zip(blue, red, strict=True)], abs=0.51)
-        assert f"In red: process zoneadmd, {sum(lit.values())} of " in says(page)
+        dots = page.locator("#offset-lit i").evaluate_all("(dots) => dots.map((dot) => getComputedStyle(dot).backgroundColor)")
+        assert len(set(dots)) == 2
         tick(page, "not", "riak", "sshd")
         rest = [row for row in made() if row[3] not in ("riak", "sshd")]
         assert filled(page) == set(counted(rest)) and "Without process riak, sshd." in says(page)

@@ -79,8 +79,8 @@ def js(code: str, given):
 
 
 MAPS = """return given.asked.map(({ period, rows, only, not, lit, from, to, most }) => {
-  const groups = o.groupsOf(run, only, not), map = o.mapOf(run, { period, rows, from, to, most }, groups, lit && o.groupsOf(run, lit).filter((one) => groups.includes(one)));
-  return { cells: o.cellsOf(map), gaps: o.gapsOf(run, period), late: o.lateOf(run, period, groups), resampled: o.resampled(run, period, rows), begin: map.begin };
+  const groups = o.groupsOf(run, only, not), map = o.mapOf(run, { period, rows, from, to, most }, groups, lit ? [o.groupsOf(run, lit).filter((one) => groups.includes(one))] : []);
+  return { cells: o.cellsOf(map).map((cell) => ({ ...cell, lit: cell.lit[0] })), gaps: o.gapsOf(run, period), late: o.lateOf(run, period, groups), resampled: o.resampled(run, period, rows), begin: map.begin };
 });"""
 
 

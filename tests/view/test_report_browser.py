@@ -34,6 +34,7 @@ from tests.view.page import (
     hovered,
     items_of,
     keyed,
+    levels_of,
     place,
     rows_of,
     settle,
@@ -96,13 +97,13 @@ def test_every_mark_is_where_its_number_is(opened, example):
     with opened(example, by=("host",)) as page:
         begin, end, (low, high) = page.evaluate("['begin', 'end', 'yd'].map((name) => tailboard.views.percentiles.signal(name))")
         main, height = page.evaluate("[tailboard.views.percentiles.signal('main'), tailboard.views.percentiles.signal('height')]")
-        steps = items_of(page, "percentiles", "steps")
-        assert len(steps) == len(rows_of(page, "percentiles")) > 200
-        for item in steps:
-            row = item["datum"]
-            assert item["x"] == pytest.approx((row["t"] - begin) / (end - begin) * main)
-            assert item["x2"] == pytest.approx((row["t2"] - begin) / (end - begin) * main)
-            assert item["y"] == pytest.approx(height * (1 - np.log(row["v"] / low) / np.log(high / low)))
+        steps, rows = levels_of(page, "percentiles"), rows_of(page, "percentiles")
+        assert len(steps) == len(rows) > 200
+        for item, row in zip(steps, rows, strict=True):
+            assert item["label"] == row["label"]
+            assert item["x"] == pytest.approx((row["t"] - begin) / (end - begin) * main, abs=0.01)
+            assert item["x2"] == pytest.approx((row["t2"] - begin) / (end - begin) * main, abs=0.01)
+            assert item["y"] == pytest.approx(height * (1 - np.log(row["v"] / low) / np.log(high / low)), abs=0.01)
         assert len({item["stroke"] for item in steps}) == 3
         cells = items_of(page, "hosts", "heat")
         (span,) = {item["datum"]["t2"] - item["datum"]["t"] for item in cells}
@@ -442,7 +443,7 @@ def test_labels_are_text(opened):
             assert label in page.locator("select[name=host]").text_content()
         assert HOSTILE[5] in page.locator("#worst").text_content()
         assert {row["row"] for row in rows_of(page, "hosts", "rows")} == set(labels)
-        for view, mark in (("percentiles", "targets"), ("hosts", "heat"), ("heatmap", "heat"), ("rate", "targets")):
+        for view, mark in (("percentiles", "steps"), ("hosts", "heat"), ("heatmap", "heat"), ("rate", "targets")):
             hovered(page, view, mark)
             assert page.evaluate("() => document.querySelectorAll('#vg-tooltip-element :is(img, script, b)').length") == 0
         choose(page, "host", HOSTILE[1])
@@ -501,7 +502,7 @@ def test_times_are_utc_local_or_elapsed(opened, example):
         ):
             choose(page, "clock", clock)
             assert words in page.locator("#percentiles-says").inner_text()
-            assert words.split(" ")[-1] in hovered(page, "percentiles", "targets")
+            assert words.split(" ")[-1] in hovered(page, "percentiles", "steps")
         assert page.evaluate("tailboard.views.rate.signal('zero')") == example[0].cluster.start_of // 1_000_000
 
 

@@ -275,7 +275,7 @@ def compare_page(
     at_top = next((panel for panel in panels if panel.name == _name(subject.by)), panels[0]) if panels else None
     panels.sort(key=lambda panel: panel is not at_top)
     panels += [*_distributions(compared), *(_over_time(compared.windows, compared) if compared.windows else []), *more]
-    return finished_page(head, panels, [wanted], labels="Facts of both runs")
+    return finished_page(head, panels, [wanted], labels="Facts of both runs", opened=["elapsed"])
 
 
 def _facts(pair: Pair, table: Table) -> list[tuple[str, str]]:

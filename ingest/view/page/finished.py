@@ -12,10 +12,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ingest.view import vega
-from ingest.view.page.template import PANELS, Section, assembled, deflated, fact_list, note_list, page_of, text
+from ingest.view.page.template import (
+    PANELS,
+    Section,
+    assembled,
+    chart_html,
+    choices_html,
+    deflated,
+    fact_list,
+    note_list,
+    page_of,
+    text,
+)
 from ingest.view.specs import unversioned
 
-SCRIPTS = ("script/theme.js", "script/charting.js", "script/finished.js")
+SCRIPTS = ("script/theme.js", "script/charting.js", "script/menus.js", "script/finished.js")
 MOST_RADIOS = 8
 LEFT = ("verdict",)
 
@@ -80,13 +91,18 @@ class Head:
     bad: bool = False
 
 
-def finished_page(head: Head, panels: Sequence[Panel], controls: Sequence[Control] = (), *, labels: str) -> str:
+def finished_page(
+    head: Head, panels: Sequence[Panel], controls: Sequence[Control] = (), *, labels: str, opened: Sequence[str] = ()
+) -> str:
     """Return the page as HTML; `controls` act on all panels, `labels` says what the page is about to a screen reader.
+
+    The first panel is open and those that are `opened`; the others are a line each until they are.
 
     UsageError where vl-convert-python is not installed.
     """
     every = [*controls, *(control for panel in panels for control in panel.controls)]
     state = {control.name: vega.printable(control.first) for control in every}
+    state["open"] = ",".join([*(panel.name for panel in panels[:1]), *opened])
     sections = [_section(panel, state) for panel in panels]
     content = {
         "specs": dict(sorted((name, spec) for section in sections for name, spec in section.specs.items())),
@@ -132,11 +148,9 @@ def _section(panel: Panel, state: Mapping[str, str]) -> Section:
     charts = []
     for chart in panel.charts:
         first = chart.views.get(state.get(chart.chosen_by, "")) or next(iter(chart.views.values()))
-        charts.append(
-            f'<div class="chart" id="{chart.name}" role="img" tabindex="0" data-title="{text(chart.title)}"></div>'
-            f'<p class="says" id="{chart.name}-says">{text(first.says)}</p>'
-        )
+        charts.append(chart_html(chart.name, text(chart.title), text(first.says)))
     filling = {
+        "id": f"panel-{panel.name}",
         "name": panel.name,
         "title": text(panel.title),
         "controls": f'<div class="row">{controls}</div>' if controls else "",
@@ -158,12 +172,8 @@ def _control(control: Control) -> str:
         )
         select = f'<select name="{control.name}" autocomplete="off">{options}</select>'
         return f'<label class="choice"><b>{text(control.title)}</b> {select}</label>'
-    radios = "".join(
-        f'<label><input type="radio" autocomplete="off" name="{control.name}" value="{text(value)}"'
-        f"{' checked' if value == control.first else ''}> {text(shown)}</label>"
-        for value, shown in control.choices
-    )
-    return f"<fieldset><legend>{text(control.title)}</legend>{radios}</fieldset>"
+    choices = [(text(value), text(shown)) for value, shown in control.choices]
+    return choices_html(control.name, text(control.title), choices, text(control.first))
 
 
 def _verdict(head: Head) -> str:

@@ -80,7 +80,7 @@ def means_page(runs: Sequence[MeansRun], facts: Sequence[tuple[str, str]] = ()) 
         Panel("whole", "The whole run, by job, as fio printed it", WHOLE_HINT, table=_whole_table(shown)),
         Panel("why", "No percentiles, heat map or distribution", f"{NO_LATENCY} {REMEDY[0].upper()}{REMEDY[1:]}."),
     ]
-    return finished_page(head, panels, [control], labels="Facts of the runs")
+    return finished_page(head, panels, [control], labels="Facts of the runs", opened=[panel.name for panel in panels[1:]])
 
 
 MEAN_HINT = (

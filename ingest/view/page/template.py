@@ -251,8 +251,63 @@ def script_of(parts: Parts) -> str:
 
 @cache  # a server goes on with the files that it began with
 def page_file(name: str) -> str:
-    """Return the text of a file of ingest/view/page."""
-    return resources.files("ingest.view.page").joinpath(name).read_text(encoding="utf-8")
+    """Return the text of a file of ingest/view/page, its panels and choices written out; of radios the first is chosen.
+
+    <panel id="rate" title="I/O rate" aloud="what a screen reader says, where that is other words">hint</panel>
+    <choose name="axis" title="Axis">log, linear: of lengths</choose>
+    <choose name="also" title="Also" several>50, 90</choose>
+    <listing id="marks" title="Marks" columns="words*, numbers, {{more}}" says="sentence below">hint</listing>
+    """
+    content = resources.files("ingest.view.page").joinpath(name).read_text(encoding="utf-8")
+    content = re.sub(r'<panel id="(\w+)" title="([^"]*)"(?: aloud="([^"]*)")?>(.*?)</panel>', _panel, content)
+    content = re.sub(
+        r'<listing id="(\w+)" title="([^"]*)" columns="([^"]*)"(?: says="([^"]*)")?>(.*?)</listing>', _listing, content
+    )
+    return re.sub(r'<choose name="(\w+)" title="([^"]*)"( several)?>(.*?)</choose>', _choices, content)
+
+
+def _panel(found: re.Match[str]) -> str:
+    name, title, aloud, hint = found.groups()
+    around = {"controls": "", "hint": hint, "charts": chart_html(name, aloud or title), "table": ""}
+    return filled("html/panel.html", {"id": f"panel-{name}", "name": name, "title": title, **around})
+
+
+def _listing(found: re.Match[str]) -> str:
+    name, title, columns, says, hint = found.groups()
+    sides = [(column.removesuffix("*"), ' class="left"' if column.endswith("*") else "") for column in columns.split(", ")]
+    head = "".join(each if each.startswith("{{") else f'<th scope="col"{side}>{each}</th>' for each, side in sides)
+    inner = f'<thead><tr>{head}</tr></thead><tbody id="{name}-rows">{{{{rows}}}}</tbody>'
+    said = f'<p class="says" id="{name}-says" aria-live="polite">{says}</p>' if says else ""
+    around = {
+        "controls": "",
+        "hint": hint,
+        "charts": "",
+        "table": f'<div class="table"><table class="rows">{inner}</table></div>{said}',
+    }
+    return filled("html/panel.html", {"id": name, "name": name, "title": title, **around})
+
+
+def _choices(found: re.Match[str]) -> str:
+    name, title, several, listed = found.groups()
+    choices = [tuple(each.split(": ")) for each in listed.split(", ")]
+    pairs = [(choice[0], choice[-1]) for choice in choices]
+    return choices_html(name, title, pairs, "" if several else pairs[0][0], "checkbox" if several else "radio")
+
+
+def chart_html(name: str, title: str, says: str = "") -> str:
+    """Return a picture by its id and what is said of it; what is given is HTML."""
+    chart = f'<div class="chart" id="{name}" role="img" tabindex="0" data-title="{title}"></div>'
+    return f'{chart}\n<p class="says" id="{name}-says">{says}</p>'
+
+
+def choices_html(name: str, title: str, choices: Iterable[tuple[str, str]], chosen: str, kind: str = "radio") -> str:
+    """Return buttons of which one is chosen, or boxes; (value, text) pairs, all of it HTML."""
+    buttons = "".join(
+        f'<label><input type="{kind}" autocomplete="off" name="{name}" value="{value}"'
+        f"{' checked' if value == chosen else ''}> {shown}</label>"
+        for value, shown in choices
+    )
+    return f"<fieldset><legend>{title}</legend>{buttons}</fieldset>"
 
 
 def filled(name: str, filling: Mapping[str, str]) -> str:

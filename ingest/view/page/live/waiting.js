@@ -3,14 +3,9 @@
 (() => {
   const PAUSE = 2000;
   async function ask() {
-    try {
-      const answer = await fetch(`data${location.search}`, { method: "HEAD", cache: "no-store" });
-      if (answer.ok) return location.reload();
-      const sentence = await (await fetch(`data${location.search}`, { cache: "no-store" })).text();
-      document.getElementById("reason").textContent = sentence;
-    } catch {
-      document.getElementById("reason").textContent = "tailboard report --live does not answer.";
-    }
+    const answer = await fetch(`data${location.search}`, { cache: "no-store" }).catch(() => null);
+    if (answer?.ok) return location.reload();
+    document.getElementById("reason").textContent = answer ? await answer.text() : "tailboard report --live does not answer.";
     setTimeout(ask, PAUSE);
   }
   setTimeout(ask, PAUSE);

@@ -11,7 +11,6 @@
     const at = (seconds) => (seconds === "" ? null : run.start + 1000 * seconds);
     return { run, state, section, range: windowsIn(section, at(state.from), at(state.to)) };
   };
-  const hidden = (name, visible) => (find(name).closest("section").hidden = !visible);
   function summed() {
     const { run, section, range } = here();
     return memo(["breaths", run.name, ...range], () => addedUp(section, range).filter(({ n }) => n));
@@ -40,7 +39,7 @@
 
   function drawnBreaths() {
     const { section, state, range } = here();
-    if (hidden("breaths", section.streams.length)) return {};
+    if (!section.streams.length) return { alone: true };
     const picked = pictured(), { facets, columns, height: tall, fewer } = grid(picked), places = new Map(picked.some.map(({ name, place }) => [name, place]));
     const { stream, t, x, y } = section.points, [from, to] = range, name = (at) => section.streams[stream[at]].name;
     const window = (at) => Math.ceil((t[at] - section.origin) / section.step) - 1;
@@ -54,7 +53,7 @@
   }
   function drawnDensity() {
     const { section, state } = here();
-    if (hidden("density", section.streams.length)) return {};
+    if (!section.streams.length) return { alone: true };
     const picked = pictured(), { facets, columns, height: tall } = grid(picked);
     const cells = picked.some.flatMap((process) => cellsOf(process, section.edges));
     const lines = picked.some.flatMap((process) => drawn(process, section).each), idle = picked.some.reduce((sum, process) => sum + process.idle, 0);
@@ -69,7 +68,7 @@
   }
   function listedCosts() {
     const { section } = here();
-    if (hidden("costs", section.streams.length)) return {};
+    find("costs").hidden = !section.streams.length;
     const texts = processes().map((process) => {
       const [packets] = process.sums, { base, slope, error, explained, residual, why } = process.fit;
       const line = why ? [why, residual === undefined ? "" : few(residual)] : [few(base), `${few(slope)} ± ${few(error)}`, explained.toFixed(3), few(residual)];

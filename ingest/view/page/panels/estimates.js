@@ -37,13 +37,11 @@ const estimates = (() => {
     return [...shares].map(([label, all]) => [label, all.sort((a, b) => a - b)[Math.floor((all.length - 1) / 2)]]);
   }
 
-  function panels({ now, find, what, latency, when, windowsOf }) {
+  function panels({ now, what, latency, when, windowsOf }) {
     return {
       estimates() {
         const { run, state, content } = now(), estimated = content.sections.estimates[content.runs.indexOf(run)];
-        const hidden = !estimated?.t || estimated.kind !== state.kind;
-        find("estimates").closest("section").hidden = hidden;
-        if (hidden) return {};
+        if (!estimated?.t || estimated.kind !== state.kind) return { alone: true };
         const level = run.levels.cluster, span = windowsOf(level).map((window) => level.origin + window * level.step);
         const text = nearest(Object.keys(estimated.p), state.p), points = pointsOf(estimated, text, span[0] - estimated.step + 1, span[1]);
         const labels = Object.keys(estimated.p[text]), top = furthest(points), name = what(text);

@@ -26,12 +26,11 @@ const layers = (() => {
     return shown.flatMap(({ layer }) => powers.map((tick) => ({ row: layer, tick })));
   }
 
-  function panels({ now, find, number, windowsOf }) {
+  function panels({ now, number, windowsOf }) {
     return {
       layers() {
         const { run, content } = now(), { step, layers: shown } = content.sections.layers[content.runs.indexOf(run)];
-        find("layers").closest("section").hidden = !shown.length;
-        if (!shown.length) return {};
+        if (!shown.length) return { alone: true };
         const level = run.levels.cluster, span = windowsOf(level).map((window) => level.origin + window * level.step);
         const yd = rangeOf(shown), points = cellsOf(shown, step, ...span);
         const said = shown.map(({ layer, kind, bound, n }) => `${layer}: ${number(n.reduce((sum, c) => sum + c, 0))} samples, ${kind} latency, error of a percentile ${bound}.`);

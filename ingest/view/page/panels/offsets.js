@@ -112,11 +112,11 @@ const offsetMap = (() => {
     }
     return counts;
   }
-  // A map of some groups, `lit` of them highlighted; asked: period, rows, and where they are set from, to and most columns.
-  function mapOf(run, asked, groups, lit = null) {
+  // A map of some groups; `lit` are those of each highlight. Asked: period, rows, and where they are set from, to and most columns.
+  function mapOf(run, asked, groups, lit = []) {
     const shape = columnsOf(run, asked.period, asked.from, asked.to, asked.most), { columns, begin, width } = shape;
-    const counts = counted(run, asked, groups, shape), reds = lit && counted(run, asked, lit, shape);
-    return { ...shape, counts, reds, rows: asked.rows, period: asked.period, edges: edgesOf(asked.period, asked.rows), end: begin + columns * width };
+    const [counts, ...parts] = [groups, ...lit].map((some) => counted(run, asked, some, shape));
+    return { ...shape, counts, lit: parts.map((each) => ({ counts: each })), rows: asked.rows, period: asked.period, edges: edgesOf(asked.period, asked.rows), end: begin + columns * width };
   }
   // What is said beside a map: the fullest cell, and the sums by row and of all.
   function summaryOf({ counts, rows, columns }) {
@@ -133,11 +133,10 @@ const offsetMap = (() => {
     return { of: new Map(each.map((c, at) => [c, ranked ? (at + 1) / each.length : c / Math.max(most, 1)])), levels: { least, q1, median, q3, most, even } };
   }
   function cellAt(map, column, row) {
-    const { counts, reds, rows, begin, width, edges } = map, at = column * rows + row, t = begin + column * width;
+    const { counts, lit, rows, begin, width, edges } = map, at = column * rows + row, t = begin + column * width;
     let n = 0;
     for (let place = column * rows; place < (column + 1) * rows; place++) n += counts[place];
-    const lit = reds ? { lit: reds[at] } : {};
-    return { column, row, t, t2: t + width, lower: edges[row], upper: edges[row + 1], c: counts[at], n, ...lit };
+    return { column, row, t, t2: t + width, lower: edges[row], upper: edges[row + 1], c: counts[at], n, lit: lit.map((part) => part.counts[at]) };
   }
   // All filled cells, by column and row.
   function cellsOf(map) {

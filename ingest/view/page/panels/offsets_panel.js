@@ -3,7 +3,7 @@
 // same script; panels.js hands over what is chosen on the page. Times are ms since 1970, offsets ns.
 (() => {
   const { LABELS, periodsOf, rowsOf, resampled, mapOf, summaryOf, shadesOf, cellAt, gapsOf, lateOf, groupsOf, nameOf, sharesOf } = offsetMap;
-  const { merged, curveOf, valueOf, percentileOf } = tailboard, { make } = charting;
+  const { merged, curveOf, valueOf, percentileOf } = tailboard, { make, dotOf } = charting, { percent, sentences } = words;
   const CHOICES = ["only", "not", "lit"], PARTS = 8, EACH = 24, SMALL = 300, BESIDE = 130, LOW = 170, TITLES = { op: "operation" };
   const title = (label) => TITLES[label] ?? label;
 
@@ -16,26 +16,19 @@
     return `${two(seconds / 3600)}:${two((seconds / 60) % 60)}:${two(seconds % 60)}`;
   }
   const wide = (ms) => (ms < 1000 ? `${ms} ms` : ms % 6e4 ? `${ms / 1000} s` : ms % 36e5 ? `${ms / 6e4} min` : `${ms / 36e5} h`);
-  const percent = (share) => `${Number((100 * share).toPrecision(3))} %`;
-  const sentences = (...all) => all.filter(Boolean).join(" ");
 
   // ---- The picture: a pixel a cell, which Vega draws as one image.
-  function imageOf({ counts, reds, columns, rows }, shadeOf, { ramp, other }) {
-    const image = new ImageData(columns, rows), [cold, warm] = [ramp, other].map(shades.colorOf);
-    counts.forEach((c, at) => {
-      if (!c) return;
-      const shade = shadeOf.get(c), hue = shades.blend(reds?.[at] ?? 0, c);
-      const [blue, red] = [cold(shade), warm(shade)], pixel = 4 * ((rows - 1 - (at % rows)) * columns + Math.floor(at / rows));
-      for (let part = 0; part < 3; part++) image.data[pixel + part] = Math.round(blue[part] * (1 - hue) + red[part] * hue);
-      image.data[pixel + 3] = 255;
-    });
+  function imageOf(map, shadeOf, base, hues = []) {
+    const { counts, columns, rows } = map, image = new ImageData(columns, rows), pixels = new Uint32Array(image.data.buffer);
+    const shade = Uint8Array.from(counts, (c) => (c ? 1 + Math.round(254 * shadeOf.get(c)) : 0)), colorOf = raster.colorsOf(map, shade, base, hues);
+    for (let column = 0, at = 0; column < columns; column++) for (let row = 0; row < rows; row++, at++) pixels[(rows - 1 - row) * columns + column] = colorOf(at, column, row);
     const canvas = make("canvas", { width: columns, height: rows });
     canvas.getContext("2d").putImageData(image, 0, 0);
     return canvas;
   }
 
   const ticked = new Set();
-  let now, set, find, number, when, latency, atLeast, offer, seriesOf; // what panels.js offers
+  let now, set, find, number, when, latency, atLeast, offer, theme, seriesOf; // what panels.js offers
   const events = (n) => `${number(n)} ${n === 1 ? "event" : "events"}`;
   let seen = { key: null };
   const packed = () => now().content.sections.offsets?.[now().run.name] ?? null;
@@ -59,9 +52,10 @@
     if (seen.key !== key || seen.data !== data) {
       const here = ({ host, op }) => (!state.host || host === state.host) && (!state.op || op === state.op);
       const passed = (a, b) => groupsOf(data, a, b).filter((group) => here(data.groups[group]));
-      const groups = passed(only, not), reds = Object.keys(lit).length ? passed(lit, {}).filter((group) => groups.includes(group)) : null;
-      const map = mapOf(data, { period, rows, from, to, most }, groups, reds);
-      seen = { key, data, only, not, lit, every: passed({}, {}), groups, map, sums: summaryOf(map), period, rows };
+      const groups = passed(only, not), named = Object.entries(lit).flatMap(([label, values]) => values.map((value) => ({ label, value })));
+      const lights = named.slice(0, shades.MOST_HUES).map(({ label, value }) => ({ name: `${title(label)} ${value || "-"}`, groups: passed({ [label]: [value] }, {}).filter((group) => groups.includes(group)) }));
+      const map = mapOf(data, { period, rows, from, to, most }, groups, lights.map((light) => light.groups));
+      seen = { key, data, only, not, lights, every: passed({}, {}), groups, map, sums: summaryOf(map), period, rows };
     }
     return seen;
   }
@@ -81,17 +75,17 @@
     const [begin, end] = [map.begin, map.end], here = ({ t, t2 }) => t2 > begin && t < end;
     return { gaps: gapsOf(data, period).filter(here), late: lateOf(data, period, groups).filter(here) };
   }
-  function says({ data, map, sums, only, not, lit, period, rows, groups }, { gaps, late }) {
+  const litIn = ({ lights }, counts) => lights.map(({ name }, at) => [name, number(counts[at])]);
+  function says({ data, map, sums, only, not, period, rows, groups }, { gaps, late }) {
     const missing = gaps.reduce((sum, { t, t2 }) => sum + (t2 - t), 0) / period, behind = late.reduce((sum, { n }) => sum + n, 0);
     const fullest = sums.most ? map.counts.indexOf(sums.most) : -1, top = fullest < 0 ? null : cellAt(map, Math.floor(fullest / rows), fullest % rows);
-    const reds = map.reds?.reduce((sum, n) => sum + n, 0), finest = data.seconds > 1 && period === 1000 ? 1000 * data.seconds : period;
+    const finest = data.seconds > 1 && period === 1000 ? 1000 * data.seconds : period;
     const others = groups.some((group) => data.groups[group].rest);
     return sentences(
       top ? `${events(sums.total)} in view; fullest cell: ${number(top.c)}, ${when(top)}, ${offsetText(top.lower, period)} – ${offsetText(top.upper, period)}.` : "No event in view.",
       map.width > period && `A column is ${wide(map.width)}: neighbouring periods are added up; ${map.width > finest ? "zoom for finer ones" : "the page holds none finer"}.`,
       listed(only) && `Only ${listed(only)}.`,
       listed(not) && `Without ${listed(not)}.`,
-      map.reds && `In red: ${listed(lit)}, ${number(reds)} of ${events(sums.total)}.`,
       resampled(data, period, rows) && `${rows} rows do not match the ticks of ${data.tick} ms: counts are split by overlap.`,
       missing && `${number(missing)} whole ${missing > 1 ? "periods" : "period"} without any event of the run: shown in grey.`,
       behind && `${events(behind)} reported late: drawn at their own time.`,
@@ -103,17 +97,19 @@
     panel.hidden = !packed();
     const view = await shown();
     if (!view) return {};
-    const { map, period } = view, { colors } = themeOf(document.documentElement), { state } = now(), at = cursor(view);
+    const { map, period } = view, { colors } = theme(), { state } = now(), at = cursor(view);
     const look = JSON.stringify([colors, state.offset_shading, state.offset_by, state.offset_each]);
     if (view.look !== look) Object.assign(view, { look, tables: looked(view, state.offset_shading, colors) });
-    const signals = { period: period * 1e6, shading: state.offset_shading, highlight: map.reds ? listed(view.lit) : "", pointed: at && cellAt(map, at.column, at.row) };
+    const signals = { period: period * 1e6, shading: state.offset_shading, pointed: at && cellAt(map, at.column, at.row) };
     return { data: view.tables, span: [map.begin, map.begin + (map.high - map.low) * map.unit], signals, says: says(view, view.marks) };
   }
   // What is drawn of a map in some colours: it stays the same while only the chosen cell changes.
   function looked(view, shading, colors) {
     const { map, sums } = view, { of, levels } = shadesOf([map], shading);
     const rows_of = Array.from(sums.sums, (c, row) => ({ lower: map.edges[row], upper: map.edges[row + 1], c })).filter(({ c }) => c);
-    const picture = [{ t: map.begin, t2: map.end, image: imageOf(map, of, colors) }];
+    const hues = view.lights.map((_, at) => shades.rampOf(colors.hues[at], colors)), total = (counts) => counts.reduce((sum, n) => sum + n, 0);
+    const picture = [{ t: map.begin, t2: map.end, image: imageOf(map, of, colors.ramp, hues) }];
+    find("offset-lit").replaceChildren(...litIn(view, map.lit.map(({ counts }) => total(counts))).map(([name, many], at) => make("span", {}, dotOf(colors.hues[at]), `${name}: ${many} of ${events(sums.total)}`)));
     names(view);
     eachAlone(view, shading, colors);
     view.marks = marked(view);
@@ -153,7 +149,7 @@
     });
     const sums = maps.map(summaryOf), { of } = shadesOf(maps, shading);
     find("offset-each").replaceChildren(...maps.map((small, at) => {
-      const caption = `${small.name || "-"}: ${events(sums[at].total)}`, image = Object.assign(imageOf(small, of, colors), { role: "img", ariaLabel: `Subsecond offsets of ${caption}` });
+      const caption = `${small.name || "-"}: ${events(sums[at].total)}`, image = Object.assign(imageOf(small, of, colors.ramp), { role: "img", ariaLabel: `Subsecond offsets of ${caption}` });
       return make("figure", {}, make("figcaption", {}, caption), image);
     }));
   }
@@ -174,7 +170,7 @@
     const { map, period } = view, cell = cellAt(map, at.column, at.row), about = resampled(view.data, period, map.rows) ? "about " : "";
     const range = `${offsetText(cell.lower, period)} – ${offsetText(cell.upper, period)}`, what = map.width > period ? "column" : "period";
     const first = `${when(cell)}, ${range}: ${about}${events(cell.c)}${cell.n ? `, ${percent(cell.c / cell.n)} of the ${events(cell.n)} of its ${what}` : ""}.`;
-    const lines = [first, map.reds && `${number(cell.lit)} of them in red.`, ...newsOf(view).map((label) => (cell.c ? shares(view, label, at.column, at.row, cell.c) : ""))];
+    const lines = [first, ...litIn(view, cell.lit).map(([name, many]) => `${many} of them highlighted: ${name}.`), ...newsOf(view).map((label) => (cell.c ? shares(view, label, at.column, at.row, cell.c) : ""))];
     find("offset-cell").replaceChildren(...lines.filter(Boolean).map((text) => make("span", {}, `${text} `)));
     const points = Array.from({ length: map.rows }, (_, row) => cellAt(map, at.column, row))
       .map(({ lower, upper, c }) => ({ lower, upper, c, told: `${offsetText(lower, period)} – ${offsetText(upper, period)}` }));
@@ -229,7 +225,7 @@
     view.addSignalListener("hovered", (_, place) => {
       const at = under(place), cell = at && cellAt(seen.map, at.column, at.row), last = view.data("pointed_at")[0];
       if (cell?.t === last?.t && cell?.lower === last?.lower) return;
-      view.data("pointed_at", cell?.c ? [cell] : []).runAsync();
+      view.data("pointed_at", cell?.c ? [{ ...cell, told: Object.fromEntries(litIn(seen, cell.lit)) }] : []).runAsync();
     });
     document.querySelectorAll("[data-offsets]").forEach((button) => (button.onclick = () => pressed(button.dataset.offsets)));
   }
@@ -248,7 +244,7 @@
   const drawn = ["offsets", "offset_column", "offset_latency"], keys = ["period", "rows", "shading", "only", "not", "lit", "cell"];
   const feeds = { ...Object.fromEntries(keys.map((key) => [`offset_${key}`, key === "shading" ? ["offsets"] : drawn])), offset_by: ["offsets"], offset_each: ["offsets"] };
   tailboard.sections.push((offered) => {
-    ({ now, set, find, number, when, latency, atLeast, offer, groupsOf: seriesOf } = offered);
-    return { panels: { offsets, offset_column, offset_latency }, feeds, top: { offsets: 64 }, opened, shown: choices, csv: { offsets: () => offsetMap.cellsOf(seen.map) } };
+    ({ now, set, find, number, when, latency, atLeast, offer, theme, groupsOf: seriesOf } = offered);
+    return { panels: { offsets, offset_column, offset_latency }, feeds, top: { offsets: 64 }, opened, shown: choices, csv: { offsets: () => offsetMap.cellsOf(seen.map).map(({ lit, ...cell }) => ({ ...cell, ...Object.fromEntries(litIn(seen, lit)) })) } };
   });
 })();

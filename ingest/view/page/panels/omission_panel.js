@@ -2,18 +2,15 @@
 // The panels of coordinated omission: kinds over time, the gap between two of them, their distributions. Follows omission.js in the same
 // script; panels.js hands over what is chosen. What Python says of each run is in `content.sections.omission` (see omission.py).
 (() => {
-  const { MOST, percentileOf, carriedShare, valueOf, curveOf } = tailboard;
-  const { bandsOf, silenceOf, gapOf, aboveZero, zeroShare, worst, highestOf } = omission;
+  const { MOST, percentileOf, pointsOf, valueOf, curveOf } = tailboard;
+  const { bandsOf, silenceOf, gapOf, aboveZero, zeroShare, worst, highestOf } = omission, { percent, sentences } = words;
   const COLUMNS = [180, 90, 45, 22, 10, 5], BANDS = 300;
-  const sentences = (...all) => all.filter(Boolean).join(" ");
   let now, table, groupsOf, multipleOf, find, what, latency, atLeast, when; // what panels.js offers
 
   const here = () => {
     const { run, state, content } = now();
     return { ...content.sections.omission[content.runs.indexOf(run)], run, p: state.p };
   };
-  const hidden = (name, visible) => (find(name).closest("section").hidden = !visible);
-  const percent = (share) => `${Number((100 * share).toPrecision(3))} %`;
   // A table of each kind that has rows under the filters, all in the same windows; `most` 0: one of the whole range.
   function tablesOf(most) {
     const { run, kinds } = here(), groups = kinds.map((kind) => groupsOf("", run, kind));
@@ -23,9 +20,10 @@
   }
   // The windows of response time that are finest of which at least four in five carry the percentile.
   function finest(wanted) {
-    const groups = groupsOf("op", here().run, "response"), { level, pick, windows, names } = groups;
-    const tries = COLUMNS.map((columns) => multipleOf(groups, Math.min(columns * Math.max(1, names.length), MOST.points)));
-    return tries.find((k) => carriedShare(level, pick, ...windows, k, wanted) >= 0.8) ?? tries.at(-1);
+    const { run } = here(), groups = groupsOf("op", run, "response");
+    const tries = COLUMNS.map((columns) => multipleOf(groups, Math.min(columns * Math.max(1, groups.names.length), MOST.points)));
+    const carries = (rows) => pointsOf(rows, rows.names, [wanted]).length >= 0.8 * rows.rows;
+    return tries.find((k) => carries(table("op", 0, run, "response", k))) ?? tries.at(-1);
   }
   function schedule({ said, warned }) {
     find("omission-said").replaceChildren(...said.map((text) => charting.make("li", {}, text)));
@@ -34,7 +32,7 @@
   }
   function drawnKinds() {
     const { p, kinds } = here(), name = what(p);
-    if (hidden("omission", kinds.length)) return {};
+    if (!kinds.length) return { alone: true };
     schedule(here());
     const tables = tablesOf(BANDS), points = bandsOf(tables, percentileOf(p)), thin = points.filter(({ v }) => v === null).length;
     const tops = tables.map(({ label }) => highestOf(points.filter((point) => point.label === label))).filter(Boolean);
@@ -49,7 +47,7 @@
   }
   function drawnGap() {
     const { p, run, kinds } = here(), name = what(p);
-    if (hidden("gap", kinds.includes("service") && kinds.includes("response"))) return {};
+    if (!kinds.includes("service") || !kinds.includes("response")) return { alone: true };
     const wanted = percentileOf(p), k = finest(wanted);
     const both = ["service", "response"].map((kind) => table("op", 0, run, kind, k)), points = gapOf(...both, wanted);
     const { shown, kept, of } = worst(points, MOST.worst);
@@ -71,7 +69,7 @@
   }
   function drawnCurves() {
     const { p, kinds } = here();
-    if (hidden("kinds", kinds.length)) return {};
+    if (!kinds.length) return { alone: true };
     const tables = tablesOf(0).filter((entry) => entry.table.rows), room = MOST.curve / tables.length;
     // As in omission.json: of lines that lie on one another all are seen, and colours are in this order.
     const wide = (at) => (step) => ({ ...step, wide: 2 * (tables.length - at) });

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ingest.core.units import elapsed, latency, spaced, utc
 from ingest.query.slowest import SlowOperation
 from ingest.view.page.panels.marks import Shown
-from ingest.view.page.template import AFTER_PERCENTILES, Section, text
+from ingest.view.page.template import AFTER_PERCENTILES, Section, exact, text
 from ingest.view.vega import MS, printable
 
 LABELS = ("host", "volume", "job", "process", "tag", "op")
@@ -46,5 +46,5 @@ def _row(run: Shown, cells: Mapping[str, str], operation: SlowOperation, names: 
     when = f"{begin} to {end} {'s elapsed' if run.relative else 'UTC'}"
     times = " ".join(f'data-{name}="{stamp / MS}"' for name, stamp in zip(("t", "t2"), stamps, strict=True))
     more = "".join(f"<td{_left(name)}>{text(cells[name])}</td>" for name in names)
-    lasted = spaced(latency(operation.latency_ns))
-    return f'<tr data-run="{text(run.run)}"><td class="left"><a {times}>{when}</a></td><td>{lasted}</td>{more}</tr>'
+    lasted = exact(operation.latency_ns, spaced(latency(operation.latency_ns)))
+    return f'<tr data-run="{text(run.run)}"><td class="left"><a {times}>{when}</a></td>{lasted}{more}</tr>'

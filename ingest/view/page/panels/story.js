@@ -22,18 +22,22 @@ const story = (() => {
     const told = ({ from_s: from, to_s: to }, text) => inClock(text, ...[from, to].map((seconds) => now().run.start + 1000 * seconds));
     // How much of the excess latency it accounts for, as a bar.
     function shareOf({ share }) {
-      const bar = part("span", share >= LEAST ? `${Math.round(100 * share)} %` : "–");
-      Object.assign(bar, { className: "share", title: "share of all excess latency" });
+      const bar = charting.make("span", { className: "share", title: "share of all excess latency" }, share >= LEAST ? `${Math.round(100 * share)} %` : "–");
       bar.style.setProperty("--share", share);
       return bar;
     }
     function sentence(finding) {
       const { run, state } = now(), wanted = placeOf(finding, (run.end - run.start) / 1000, highlights()), { text, tail = "" } = finding;
       const said = told(finding, text.slice(0, text.length - tail.length)), first = said.search(/: |, and |$/);
-      const link = Object.assign(part("a", part("b", said.slice(0, first)), said.slice(first)), { href: addressOf(wanted), title: told(finding, text) });
       const here = Object.entries(wanted).every(([name, value]) => state[name] === value) && Object.values(wanted).some(Boolean);
-      if (here) link.setAttribute("aria-current", "true");
+      const link = charting.make("a", { href: addressOf(wanted), title: told(finding, text), ...(here && { ariaCurrent: "true" }) }, part("b", said.slice(0, first)), said.slice(first));
       return part("li", shareOf(finding), link);
+    }
+    // What each may come from, that of the largest share first, said once where several may come from the same.
+    function whyOf(findings) {
+      const names = (reason) => findings.filter(({ consistent }) => consistent === reason).map(({ who = {} }) => [...(who.host ? [] : ["all hosts"]), ...Object.values(who)].join(" "));
+      const reasons = [...new Set(findings.sort((a, b) => b.share - a.share).map(({ consistent }) => consistent))].filter(Boolean).map((reason) => `${reason} (${names(reason).join(", ")})`);
+      return reasons.length > 0 && `Consistent with ${reasons.join("; ")}.`;
     }
     // What stands behind a finding, in the words of the terminal.
     function reasons(finding) {
@@ -45,11 +49,7 @@ const story = (() => {
     function fill(element, nodes) {
       const [old, links] = [element, part("div", ...nodes)].map((list) => [...list.querySelectorAll("a")]);
       if (element.textContent !== nodes.map(({ textContent }) => textContent).join("") || old.length !== links.length) return element.replaceChildren(...nodes);
-      old.forEach((link, at) => {
-        link.href = links[at].href;
-        link.toggleAttribute("aria-current", links[at].hasAttribute("aria-current"));
-        if (link.hasAttribute("aria-current")) link.setAttribute("aria-current", "true");
-      });
+      old.forEach((link, at) => Object.assign(link, { href: links[at].href, ariaCurrent: links[at].ariaCurrent }));
     }
     function shown() {
       const { story } = now().run, findings = story?.findings ?? [];
@@ -58,7 +58,8 @@ const story = (() => {
       const sentences = findings.slice(0, tailboard.MOST.sentences).map(sentence), more = findings.length - sentences.length;
       fill(find("story-sentences"), sentences.length ? sentences : [part("li", story.nothing)]);
       const also = more > 0 && `${more} more ${more === 1 ? "finding stands" : "findings stand"} in the list of the worst.`;
-      find("story-rest").textContent = [also, findings.length && unexplained(story.unexplained ?? 0)].filter(Boolean).join(" ");
+      const rest = [whyOf(findings.slice(0, sentences.length)), also, findings.length && unexplained(story.unexplained ?? 0)].filter(Boolean).join(" ");
+      Object.assign(find("story-rest"), { textContent: rest, title: rest }); // a line is too short for all of it
       find("story-more").hidden = !findings.length && !story.reference;
       fill(find("story-reasons"), [...findings.map(reasons), part("div", part("dd", story.reference))]);
     }

@@ -62,5 +62,23 @@ const charting = (() => {
     });
     every(".chart", (chart) => (sizes.set(chart.id, chart.clientWidth), resized.observe(chart)));
   }
-  return { NARROW, find, every, make, rowOf, dotOf, roomOf, fittedRoom, embedded, described, frame, drained, listen };
+  // ---- Panels below the first screen are a line each until they are opened; `open` lists the names of those that are.
+  const folds = new Map();
+  function foldable(toggled) {
+    every(".panels > .panel", (panel) => {
+      const name = panel.getAttribute("aria-labelledby").slice(2), title = panel.querySelector("h2"), onclick = () => toggled(name, panel);
+      title.before(make("button", { type: "button", className: "unfold", onclick }));
+      Object.assign(title, { onclick });
+      folds.set(name, panel);
+    });
+  }
+  function fold(isOpen) {
+    for (const [name, panel] of folds) {
+      panel.classList.toggle("folded", !isOpen(name));
+      Object.assign(panel.querySelector(".unfold"), { ariaExpanded: String(isOpen(name)), ariaLabel: panel.querySelector("h2").textContent });
+    }
+  }
+  const listed = (open) => open.split(",").filter(Boolean);
+  const otherwise = (open, name) => (listed(open).includes(name) ? listed(open).filter((each) => each !== name) : [...listed(open), name]).join(",");
+  return { foldable, fold, listed, otherwise, NARROW, find, every, make, rowOf, dotOf, roomOf, fittedRoom, embedded, described, frame, drained, listen };
 })();

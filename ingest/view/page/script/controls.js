@@ -1,7 +1,7 @@
 // The controls of the report's page: every one bears the name of what it sets. They set what is chosen, and have drawn anew what that
 // feeds. Follows draw.js in the same script, and begins all of it.
 const controls = (() => {
-  const { page, now, WHOLE, find, every, change, correct, fromAddress, toAddress, settled, chooseRun, keysOf, unpacked, replaced } = chosen;
+  const { page, now, WHOLE, find, every, change, correct, fromAddress, toAddress, settled, chooseRun, keysOf, unpacked, replaced, when, dated, zero } = chosen;
   const { byName, map, hand, sections, linkTo } = panels, { pulled, isDrawn, refresh, renew, redraw } = drawing;
   const FEEDS = {
     p: ["percentiles", "heatmap", "runs", "load", "worst"], also: ["percentiles"], by: ["percentiles", "rate", "distribution"],
@@ -57,25 +57,26 @@ const controls = (() => {
     });
     every("[data-p]", (button) => button.setAttribute("aria-pressed", String(button.dataset.p === state.p)));
     find("whole").hidden = Object.keys(WHOLE).every((name) => !state[name]);
-    for (const [name, panel] of folds) {
-      const open = state.open.split(",").includes(name) || Boolean(name === "box" && state.box);
-      panel.classList.toggle("folded", !open);
-      Object.assign(panel.querySelector(".unfold"), { ariaExpanded: String(open), ariaLabel: panel.querySelector("h2").textContent });
-    }
-    menus.view();
+    charting.fold((name) => charting.listed(state.open).includes(name) || Boolean(name === "box" && state.box));
+    view();
   }
-  // Panels below the first screen are a line each until they are opened: their names, as `open` lists them.
-  const folds = new Map();
-  function foldable(panel) {
-    const name = panel.getAttribute("aria-labelledby").slice(2), title = panel.querySelector("h2"), onclick = () => toggled(name);
-    title.before(charting.make("button", { type: "button", className: "unfold", onclick }));
-    Object.assign(title, { onclick });
-    folds.set(name, panel);
+  // What all panels over time show: how wide a window is, and of which range.
+  function view() {
+    const says = find("view-says"), { run, state } = now, { cluster } = run.levels;
+    if (!says || !cluster) return;
+    const [t, t2] = tables.windowsOf(cluster).map((window) => cluster.origin + window * cluster.step);
+    const day = dated() || run.relative || state.clock === "elapsed" ? "" : `, ${new Date(t - zero()).toISOString().slice(0, 10)}`;
+    says.textContent = `${when({ t, t2 })}${day}, windows of ${tables.viewStep(tables.linesOf()) / 1000} s`;
   }
-  function toggled(name) {
-    const open = now.state.open.split(",").filter(Boolean), kept = open.filter((each) => each !== name), panel = folds.get(name);
-    set({ open: (kept.length < open.length ? kept : [...kept, name]).join(",") });
+  function toggled(name, panel) {
+    set({ open: charting.otherwise(now.state.open, name) });
     return refresh(...Object.keys(byName).filter((each) => panel.contains(find(each) ?? find(`${each}-rows`))));
+  }
+  // The numbers of a chart, every one in full.
+  function csvOf(name) {
+    const { cells, points = [], thin = [] } = drawing.tablesOf(name), own = Object.assign({ heatmap: map.rows }, ...sections.map(({ csv }) => csv))[name];
+    const rows = own?.() ?? cells ?? [...points.map((row) => ({ ...row, too_few: 0 })), ...thin.map((row) => ({ ...row, too_few: 1 }))];
+    return menus.csvOf(rows, now.run.name, name === "rate" ? { v: "rate" } : name.startsWith("metric") ? { v: "value" } : {});
   }
   // Data of the same page in place of those that it has: what was chosen stays, pictures are kept and filled anew.
   async function renewed(text) {
@@ -129,12 +130,12 @@ const controls = (() => {
     addEventListener("keydown", (event) => event.key === "Escape" && set({ ...WHOLE }));
     addEventListener("popstate", returned); // Back, Forward, a link of the page, another address typed
     overlay.listen();
-    menus.listen();
+    menus.listen({ csvOf, named: () => now.run.label, headed: () => [now.run.name, find("view-says")?.textContent] });
     charting.listen({ refresh, redraw, isDrawn, unfold: (open) => every("#noted, #about, #story-more", (fold) => (fold.open = open)) });
   }
   async function begin() {
     await unpacked();
-    every(".panels > .panel", foldable);
+    charting.foldable(toggled);
     show();
     listen();
   }

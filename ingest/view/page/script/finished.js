@@ -21,11 +21,14 @@
   async function draw(name) {
     const chart = content.charts.find((one) => one.name === name), element = find(name), view = viewOf(chart), spec = content.specs[chart.spec];
     find(`${name}-says`).textContent = view.says;
+    drawn[name]?.finalize();
+    delete drawn[name];
+    delete page.views[name];
+    if (element.closest(".folded")) return;
     const { config, colors: hues } = (colors ??= themeOf(document.documentElement)), fitted = FITTED.has(chart.spec);
     const bottom = chart.spec === "trend" ? 96 : 46, high = view.height || spec.height;
     const room = fitted ? fittedRoom(element, spec) : roomOf(element, high, TOP[chart.spec] ?? 14, bottom);
     const filled = Object.fromEntries(Object.entries(view.tables).map(([table, columns]) => [table, rowsOf(columns)]));
-    drawn[name]?.finalize();
     drawn[name] = await embedded(element, spec, filled, { ...hues, ...state, ...view.signals }, room, config, { disableDefaultStyle: true });
     page.views[name] = drawn[name].view;
     const narrow = !fitted && room.size[0] < NARROW && spec.signals.some((signal) => signal.name === "main") && spec.legends;
@@ -53,18 +56,28 @@
     Object.assign(state, change);
     show();
     const changes = Object.entries(state).filter(([key, value]) => value !== content.state[key]);
-    history.replaceState(null, "", `#${new URLSearchParams(changes)}`);
+    history.pushState(null, "", `#${new URLSearchParams(changes)}`);
     const fed = content.charts.filter((chart) => Object.keys(change).some((key) => fedBy(key)(chart)));
     return fed.length ? refresh(...fed.map(({ name }) => name)) : page.ready;
   }
   const offered = (name) => [...document.querySelectorAll(`select[name=${name}] option, input[name=${name}]`)].map(({ value }) => value);
   // What no control can be set to, as an address may hold it, is as it was at first.
   function show() {
-    for (const key of Object.keys(state)) if (!offered(key).includes(state[key])) state[key] = content.state[key];
+    for (const key of Object.keys(state)) if (key !== "open" && !offered(key).includes(state[key])) state[key] = content.state[key];
+    charting.fold((name) => charting.listed(state.open).includes(name));
     every("[name]", (control) => {
       if (control.type === "radio") control.checked = control.value === state[control.name];
       else if (control.name in state) control.value = state[control.name];
     });
+  }
+  function toggled(name, panel) {
+    set({ open: charting.otherwise(state.open, name) });
+    return refresh(...content.charts.map((chart) => chart.name).filter((each) => panel.contains(find(each))));
+  }
+  // The numbers of a chart that is drawn, every one in full.
+  function csvOf(name) {
+    const { tables } = viewOf(content.charts.find((chart) => chart.name === name));
+    return menus.csvOf(rowsOf(tables.points ?? tables.cells), "");
   }
   function fromAddress() {
     const entries = [...new URLSearchParams(location.hash.slice(1))].filter(([key]) => Object.hasOwn(content.state, key));
@@ -72,18 +85,16 @@
   }
   function listen() {
     document.addEventListener("change", ({ target: { name, value } }) => Object.hasOwn(state, name) && value !== state[name] && set({ [name]: value }));
-    addEventListener("hashchange", () => { Object.assign(state, fromAddress()); show(); refresh(); });
-    let folded = [];
-    const unfold = (open) => {
-      if (open) folded = [...document.querySelectorAll("details:not([open])")];
-      folded.forEach((part) => (part.open = open));
-    };
-    charting.listen({ refresh, redraw, isDrawn: (name) => Boolean(drawn[name]), unfold });
+    addEventListener("popstate", () => { Object.assign(state, fromAddress()); show(); refresh(); });
+    const title = document.querySelector("h1").textContent;
+    menus.listen({ csvOf, named: () => title, headed: () => [title], tablesFirst: true });
+    charting.listen({ refresh, redraw, isDrawn: (name) => Boolean(drawn[name]), unfold: (open) => every("details:not(.tools)", (part) => (part.open = open)) });
   }
   async function begin() {
     content = await unpack(find("data").textContent);
     find("data").remove();
     Object.assign(page, { content, state: (state = fromAddress()) });
+    charting.foldable(toggled);
     show();
     listen();
   }

@@ -152,16 +152,6 @@ const heatPanel = (() => {
     }
     return { averages, stacked };
   }
-  // The line over the map as two paths of a plot that is 1 wide and 1 high: the level of each window, and what joins those of neighbours.
-  function pathsOf(points, [begin, end], yd, constant) {
-    const at = raster.heightOf(yd, constant, 1), x = (t) => ((t - begin) / (end - begin)).toFixed(5), y = (v) => at(v).toFixed(5), [levels, joins] = [[], []];
-    points.forEach(({ t, t2, v }, place) => {
-      const before = points[place - 1];
-      levels.push(`M${x(t)},${y(v)}H${x(t2)}`);
-      if (before?.t2 === t && before.v !== v) joins.push(`M${x(t)},${y(before.v)}V${y(v)}`);
-    });
-    return points.length ? [{ levels: levels.join(""), joins: joins.join("") || "M0,0" }] : [];
-  }
   // The box that is set, as far as it lies in the range; an open end is that of the map.
   function frameOf({ yd: [bottom, top] }, [begin, end]) {
     const { state, run } = now(), ends = boxOf(state);
@@ -198,7 +188,7 @@ const heatPanel = (() => {
       axis, low, high, yd, zoomable: true, colors: base, stops: legend.stops, texts: legend.texts, meaning: legend.title, box: frameOf({ yd }, total.span),
       dropped: over ? `${whole(over)} above` : "", failed: failures.length ? `${whole(sum(failures.map((each) => each.failed)))} failed` : "", average: all ? `${number(Number((all / seconds).toPrecision(4)))} a second` : "",
     };
-    return { merged: total, data: { pictures, failures, points, paths: pathsOf(points, total.span, yd, constant), averages, lit_averages: stacked }, signals, says, height };
+    return { merged: total, data: { pictures, failures, points, paths: raster.pathsOf(points, total.span, raster.heightOf(yd, constant, 1)), averages, lit_averages: stacked }, signals, says, height };
   }
   // Who made the samples of a cell by a label, where the page holds bins by it, and in which windows it holds them.
   function split(label, cell, upper) {

@@ -84,20 +84,6 @@ const tailboard = (() => {
     const low = Math.floor((base + from) / k);
     return [low, Math.floor((base + to - 1) / k) - low + 1];
   }
-  // The share of the cells of `merged` whose samples carry a percentile, found without adding up any bins.
-  function carriedShare(level, pick, from, to, k, wanted) {
-    const groups = pick.reduce((most, group) => Math.max(most, group + 1), 0);
-    const [low, columns] = columnsOf(level.base, from, to, k), sums = new Float64Array(groups * columns);
-    pick.forEach((group, series) => {
-      for (let row = level.first[series]; group >= 0 && row < level.first[series + 1]; row++) {
-        if (level.window[row] < from || level.window[row] >= to) continue;
-        sums[group * columns + Math.floor((level.base + level.window[row]) / k) - low] += level.total[row];
-      }
-    });
-    const unit = level.units[pick.findIndex((group) => group >= 0)] ?? 1, filled = sums.filter((n) => n);
-    return filled.filter((n) => isCarried(Math.ceil(n / unit), wanted)).length / Math.max(1, filled.length);
-  }
-
   // Which rows of a level come together: of each slot (a column of a group) the first row, of each row the next one of its slot and
   // its series; and of each group the layouts and weights of its series.
   function chained(level, pick, [from, to], slotOf, slots, groups) {
@@ -330,7 +316,7 @@ const tailboard = (() => {
   }
   const sections = []; // what their scripts add to the page: see section.py
   return {
-    MOST, MULTIPLES, sections, inflated, reader, unpack, percentileOf, rankOf, isCarried, carriedShare, merged, layoutOf, within, valueOf, pointsOf, thinOf, ratesOf, gapsOf,
+    MOST, MULTIPLES, sections, inflated, reader, unpack, percentileOf, rankOf, isCarried, merged, layoutOf, within, valueOf, pointsOf, thinOf, ratesOf, gapsOf,
     curveOf, widestFirst, reportedIn, timesOf, touched,
   };
 })();

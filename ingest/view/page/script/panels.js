@@ -59,6 +59,13 @@ const panels = (() => {
     const [whole] = pointsOf(table("", 0, other), [""], [wanted]);
     return { ghost: points.filter(({ t, t2 }) => t < to && t2 > from), said: `Grey: ${what(state.p)} of ${other.label}${whole ? `, ${atLeast(whole)} as a whole` : ""}.` };
   }
+  // Lines as they are drawn, on an axis that is a decade high at least, so that what is as usual lies flat.
+  function linesOver(data, series, span) {
+    const sla = 1e6 * Number(now.state.sla), shown = ["points", "thin", "whole", "ghost"].flatMap((name) => data[name]).map(({ v }) => v).filter((v) => v > 0);
+    const [low, high] = [...shown, ...(sla > 0 && shown.length ? [sla] : [])].reduce(([least, most], v) => [Math.min(least, v), Math.max(most, v)], [Infinity, 0]);
+    const yd = high ? decade([low / 1.2, high * 1.2]) : [1, 10], at = (v) => Math.log(yd[1] / Math.max(v, yd[0])) / Math.log(yd[1] / yd[0]);
+    return { data: { ...data, paths: raster.pathsOf(data.points, span, at) }, series, signals: { series, yd }, span };
+  }
   // The highest threads where the page has no bins of them: the percentile that it holds.
   function worstThreads() {
     const { state } = now;
@@ -66,7 +73,7 @@ const panels = (() => {
     const [shown, few] = [points, thin].map((cells) => cells.filter(({ row }) => worst.includes(row)));
     const why = `Of ${names.length} threads the page holds p50, p99 and max: ${what(tail)} of the ${worst.length} worst.`;
     const { data, series } = switched({ points: shown, thin: few, whole: worst.map((label) => ({ label, v: 0 })) });
-    return { data: { ...data, gaps: [] }, series, signals: { series }, span, says: sayHighestOr(tooFew(state.p, few), shown, why) };
+    return { ...linesOver({ ...data, gaps: [], ghost: [] }, series, span), says: sayHighestOr(tooFew(state.p, few), shown, why) };
   }
 
   // ---- The worst: findings that the story has no room for and episodes first, then the windows whose samples lie furthest above the percentile of the range.
@@ -81,7 +88,8 @@ const panels = (() => {
   // What a link to a time is made of: to a range around it.
   function linkTo({ t, t2 }) {
     const room = Math.max(3 * (t2 - t), 2 * viewStep()), seconds = (ms) => String(Number(((Math.min(now.run.end, Math.max(now.run.start, ms)) - now.run.start) / 1000).toFixed(2)));
-    return { href: addressOf({ from: seconds(t - room), to: seconds(t2 + room) }), textContent: when({ t, t2 }) };
+    const value = [t, t2].map((ms) => new Date(ms).toISOString()).join("/"); // as csv has it
+    return { href: addressOf({ from: seconds(t - room), to: seconds(t2 + room) }), textContent: when({ t, t2 }), value };
   }
   // A row of the table: its time is a link to it.
   function row({ t, t2 }, cells, wide = false) {
@@ -105,19 +113,20 @@ const panels = (() => {
   }
 
   const byName = {
-    percentiles() {
+    * percentiles() {
       const { run, state } = now;
       const wanted = [...new Set([state.p, ...state.also.split(",").filter(Boolean)])].map(percentileOf);
       if (state.by === "thread" && !run.levels.threads) return worstThreads();
-      const merged = inView(byBins()), whole = table(byBins(), 0);
-      const points = pointsOf(merged, merged.names, wanted), all = merged.rows * wanted.length;
+      const merged = inView(byBins());
+      yield;
+      const whole = table(byBins(), 0), points = pointsOf(merged, merged.names, wanted), all = merged.rows * wanted.length;
       const thin = wanted.flatMap((p) => thinOf(merged, merged.names, p, wanted.length > 1));
       const frail = points.filter(({ beyond }) => beyond < 10).length;
       const few = thin.length && `${thin.length} of ${all} have too few samples: circles at their maximum.`;
       const rest = frail && `${frail} rest on fewer than 10 samples beyond them.`;
       const { data, series } = switched({ points, thin, whole: pointsOf(whole, whole.names, wanted) });
       const { ghost, said } = besideOf(merged), says = sayHighest([...data.points, ...data.thin], said, ownWidth(merged.width), few, rest, mixedIn(merged));
-      return { merged, data: { ...data, ghost }, series, signals: { series }, says };
+      return { merged, ...linesOver({ ...data, ghost }, series, merged.span), says };
     },
     hosts: () => tailPanel("host", 28),
     threads: () => tailPanel("thread", 15),
@@ -192,7 +201,8 @@ const panels = (() => {
       for (const window of drawing.isFolded("worst-rows") ? worst.slice(0, 1) : worst) {
         yield;
         const makers = ["host", "thread"].map((by) => sharesBy(by, window)), value = window.value ? atLeast(window.value) : "–";
-        windows.push(row(window, [atLeast(window.highest), value, number(window.n), latency(window.excess), ...makers]));
+        const cells = [[window.highest.v, atLeast(window.highest)], [window.value?.v ?? "", value], [window.n, number(window.n)], [window.excess, latency(window.excess)]];
+        windows.push(row(window, [...cells.map(([exact, shown]) => charting.make("data", { value: exact }, shown)), ...makers]));
       }
       const [first] = windows, by = first?.cells[5].textContent;
       find("worst-says").textContent = first ? `Most above ${what(state.p)} of the range: ${first.cells[0].textContent}${by ? `, by ${by}` : ""}.` : "";

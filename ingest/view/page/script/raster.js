@@ -9,6 +9,16 @@ const raster = (() => {
     const symlog = (v) => Math.sign(v) * Math.log1p(Math.abs(v) / constant), [bottom, top] = [low, high].map(symlog);
     return (v) => height * (1 - (symlog(v) - bottom) / (top - bottom));
   }
+  // Lines over a plot that is 1 wide and 1 high, of windows in order: of each label a path of the levels, and one of what joins neighbours.
+  function pathsOf(points, [begin, end], at) {
+    const lines = new Map(), x = (t) => ((t - begin) / (end - begin)).toFixed(5), y = (v) => at(v).toFixed(5);
+    for (const { label, t, t2, v } of points) {
+      const line = lines.get(label) ?? { label, levels: "", joins: "M0,0" };
+      if (line.t2 === t && line.v !== v) line.joins += `M${x(t)},${y(line.v)}V${y(v)}`;
+      lines.set(label, Object.assign(line, { t2, v, levels: `${line.levels}M${x(t)},${y(v)}H${x(t2)}` }));
+    }
+    return [...lines.values()];
+  }
   // Draws rows of cells (the first is the lowest) between pixels: tops[row + 1] to below tops[row]. A row that is less than a pixel high has what
   // its neighbours leave free.
   function fill(context, { columns, stride, first, rows }, tops, colorOf) {
@@ -58,6 +68,6 @@ const raster = (() => {
     }
     return { image: inside.canvas, above: outside.canvas, shade, legend };
   }
-  return { heightOf, colorsOf, drawn };
+  return { heightOf, pathsOf, colorsOf, drawn };
 })();
 if (typeof module !== "undefined") module.exports = raster;

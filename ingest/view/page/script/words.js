@@ -25,7 +25,9 @@ const words = (() => {
   // How events that were stored at unlike rates come together (ingest/query/lags.py).
   const WEIGHED = "one of rate r counts 5^(9-r) times.";
   const mixedIn = ({ mixed }) => mixed.some(Boolean) && `Events of unlike rates: ${WEIGHED}`;
+  const percent = (share, digits = 3) => `${Number((100 * share).toPrecision(digits))} %`;
+  const sentences = (...all) => all.filter(Boolean).join(" ");
   const tooFew = (p, cells) => (cells.length ? `No window has enough samples for ${what(p)}.` : "Nothing to show.");
-  return { what, alike, decade, latency, atLeast, number, WEIGHED, mixedIn, tooFew };
+  return { percent, sentences, what, alike, decade, latency, atLeast, number, WEIGHED, mixedIn, tooFew };
 })();
 if (typeof module !== "undefined") module.exports = words;
