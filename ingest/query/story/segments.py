@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ingest.core import kernel
 from ingest.core.intervals import Bool, Int
 from ingest.core.layout import Float, Layout
 from ingest.query.change_points import kept_share, tamed, whitened
@@ -191,11 +192,16 @@ def _cells(ground: Ground) -> Cells:
     return Cells(counted, logs[cuts], table)
 
 
-def counts_of(ground: Ground, aside: Bool) -> Counts:
+def every_count(ground: Ground) -> Counts:
+    """Return what is counted of a ground."""
+    return ground.once(counts_of)
+
+
+def counts_of(ground: Ground, aside: Bool | bool = False) -> Counts:  # noqa: FBT001, FBT002
     """Return what is counted of a ground, without the cells (G, T) that are left `aside`."""
     counted, cuts, table = ground.once(_cells)
-    fine = counted * ~aside
-    known = _known(ground) & ~aside
+    fine = counted * np.logical_not(aside)
+    known = _known(ground) & np.logical_not(aside)
     whole = np.flatnonzero(ground.whole)
     first, count = int(whole[0]), int(whole[-1]) + 1 - int(whole[0])
     width = -(-count // MOST)
@@ -396,7 +402,8 @@ def _xlogx(values: Any) -> Any:
     return values * np.log(np.maximum(values, 1e-300))
 
 
-XLOGX: Float = _xlogx(np.arange(1 << 18, dtype=np.float64))  # of counts: 2 MB, which takes a third of the time
+LOG_OF: Float = np.log(np.maximum(np.arange(1 << 18, dtype=np.float64), 1.0))  # of counts: 2 MB, which takes a third of the time
+XLOGX: Float = np.arange(1 << 18) * LOG_OF
 
 
 def _xlogx_of(counts: Int) -> Float:
@@ -480,23 +487,16 @@ def _partition(counts: Float, weights: Float, due: Float | None = None, times: f
     """
     sets, blocks = counts.shape[1:]
     penalty = times * (2 * math.log(blocks) + 3)
-    back = np.zeros((blocks + 1, sets), np.int64)
-    for part in (slice(first, first + AT_ONCE) for first in range(0, sets, AT_ONCE)):
-        # Blocks first: what ends at one is then subtracted, looked up and added up where it lies.
-        below = np.ascontiguousarray(added_up(counts[:, part]).transpose(2, 0, 1)).astype(np.int64)
-        usual = None if due is None else np.ascontiguousarray(added_up(due[part]).T)
-        best = np.full((blocks + 1, below.shape[2]), -penalty)
-        for end in range(1, blocks + 1):
-            inside = below[end] - below[:end]
-            terms = _xlogx_of(inside)
-            if usual is not None:
-                terms[:, 0] -= inside[:, 0] * np.log(np.maximum(usual[end] - usual[:end], 1e-300))
-            total = np.einsum("am,nam->nm", weights[:, part], terms)
-            total += best[:end]
-            back[end, part] = total.argmin(axis=0)
-            best[end] = total.min(axis=0) + penalty
+    back = np.zeros((sets, blocks + 1), np.int64)
+    if sets and kernel.cut_levels is not None:
+        below = np.ascontiguousarray(added_up(counts).swapaxes(0, 1), np.int64)
+        usual = np.empty(0) if due is None else added_up(due)
+        kernel.cut_levels(below, np.ascontiguousarray(weights.T), usual, LOG_OF, penalty, np.empty(blocks + 1), back)
+    else:
+        for part in (slice(first, first + AT_ONCE) for first in range(0, sets, AT_ONCE)):
+            back[part] = _places_before(counts[:, part], weights[:, part], None if due is None else due[part], penalty)
     out = []
-    for row in back.T.tolist():
+    for row in back.tolist():
         levels, end = [], blocks
         while end > 0:
             levels.append((row[end], end))
@@ -505,8 +505,30 @@ def _partition(counts: Float, weights: Float, due: Float | None = None, times: f
     return out
 
 
+def _places_before(counts: Float, weights: Float, due: Float | None, penalty: float) -> Int:
+    """Return where the cheapest level that ends before each block begins, (M, n + 1)."""
+    sets, blocks = counts.shape[1:]
+    back = np.zeros((blocks + 1, sets), np.int64)
+    # Blocks first: what ends at one is then subtracted, looked up and added up where it lies.
+    below = np.ascontiguousarray(added_up(counts).transpose(2, 0, 1)).astype(np.int64)
+    usual = None if due is None else np.ascontiguousarray(added_up(due).T)
+    best = np.full((blocks + 1, sets), -penalty)
+    for end in range(1, blocks + 1):
+        inside = below[end] - below[:end]
+        terms = _xlogx_of(inside)
+        if usual is not None:
+            terms[:, 0] -= inside[:, 0] * np.log(np.maximum(usual[end] - usual[:end], 1e-300))
+        total = np.einsum("am,nam->nm", weights, terms)
+        total += best[:end]
+        back[end] = total.argmin(axis=0)
+        best[end] = total.min(axis=0) + penalty
+    return back.T
+
+
 def _usual_latency(sums: Sums, number: int, levels: Sequence[tuple[int, int]]) -> Bool:
     """Return the blocks (n) of the levels that are usual for a set: near its lowest quarter, by level and by slow samples."""
+    if len(levels) == 1:
+        return np.ones(sums.done.shape[1], np.bool_)
     edges = [first for first, _ in levels]
     held = np.maximum(np.add.reduceat(sums.over[:, number], edges, axis=1), 1e-9)
     lengths = np.array([end - first for first, end in levels], np.float64)
@@ -520,6 +542,8 @@ def _usual_latency(sums: Sums, number: int, levels: Sequence[tuple[int, int]]) -
 
 def _usual_rate(sums: Sums, number: int, levels: Sequence[tuple[int, int]]) -> Bool:
     """Return the blocks (n) of the levels whose rate is near the highest three tenths of a set's."""
+    if len(levels) == 1:
+        return np.ones(sums.done.shape[1], np.bool_)
     edges = [first for first, _ in levels]
     lengths = np.array([end - first for first, end in levels], np.float64)
     due = np.add.reduceat(sums.due[number], edges)
@@ -968,7 +992,7 @@ def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
         elif claim.kind == STALL:
             at = (ground.start_ns + ground.step_ns > claim.start_ns) & (ground.start_ns < claim.end_ns)
             aside |= claim.cells | ground.cells(sorted(covered_groups(ground, claim.who)), at)
-    counts = counts_of(ground, aside)
+    counts = counts_of(ground, aside) if aside.any() else every_count(ground)
     if counts.blocks < LEAST_RUN:
         return []
     search = Search(ground, counts)
