@@ -355,8 +355,9 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
     def ratios(*, around: bool) -> Float:
         by_span = []
         for span in SPANS:
-            shares = [_ratio(over[at + 1], over[at], span, latency, binomial=True, around=around) for at in range(CLASSES)]
-            by_span.append([*shares, _ratio(done, due, span, rate, binomial=False, around=around)])
+            shares = [_ratio(over[at + 1], over[at], span, latency, binomial=True, around=around) for at in range(FARTHEST)]
+            # So few are far that differences of neighbours tell nothing of them: as those above p99.
+            by_span.append([*shares, shares[-1], _ratio(done, due, span, rate, binomial=False, around=around)])
         return np.array(by_span).transpose(2, 0, 1)  # (M, SPANS, 5)
 
     ways = ratios(around=False), ratios(around=True)
@@ -370,14 +371,14 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
         usually = known_mean(known_median(own[alike], axis=0)[:spans], axis=0)
         more = known_mean(own[alike][:, :spans], axis=1) / np.maximum(usually, LEAST_NOISE)
         times = np.maximum(np.where(np.isnan(more), 1.0, more) - OWN_BY_CHANCE, 1.0)
-        for at in range(CLASSES + 1):
+        for at in (*range(FARTHEST), RATE):
             pool = np.min(
                 [_inflation(way[:, at], len(alike), blocks, around=bool(number)) for number, way in enumerate(pooled)], axis=0
             )
             around = known_most(pooled[1][:, at])
             steady = 1.0 if math.isnan(around) else float(np.clip(around, LEAST_NOISE[at], 1))
             noise[alike, :, at] = np.maximum(pool, 1) * steady * times[:, at, None]
-    noise[:, :, FARTHEST] = noise[:, :, FARTHEST - 1]  # so few are far that differences of neighbours tell nothing of them
+    noise[:, :, FARTHEST] = noise[:, :, FARTHEST - 1]
     return noise
 
 
@@ -770,7 +771,7 @@ class Search:
         level = logs[:, first:end].sum() / inside[0] - logs[:, usual].sum() / beside[0]
         strengths = self._strengths(number, members, end - first, inside, beside, level)
         measure = int(np.argmax(strengths[:CLASSES]))
-        strength = float(strengths.max())
+        strength = self._sure(float(strengths.max()), number, end - first, measure)
         if log_tail(strength) + math.log(CLASSES + 1) > self.limit:
             return None
         tail = any(
@@ -801,6 +802,19 @@ class Search:
         together = min(both - 2 * math.log1p(both / 2) - math.log1p(both * math.pi / 2), float(limits.max()))
         return np.append(np.minimum(counted, limits), max(together, 0.0))
 
+    def _sure(self, strength: float, number: int, length: int, measure: int) -> float:
+        """Return a chi-square that was held against how levels of a length wander, as one against what is known for certain.
+
+        By Student's tail: what wanders tells that as often as there are blocks that do not depend on each other, of all sets
+        alike (their effective sample size, by how much more longer levels wander). Counting is certain.
+        """
+        one, noise = (float(self.noise[number, blocks - 1, measure]) for blocks in (1, length))
+        if noise <= 1:
+            return strength
+        alike = int((self.sums.kinds == self.sums.kinds[number]).sum())
+        known = alike * self.counts.blocks * max((one - 1) / (noise - 1), 1 / length) * (noise / (noise - 1)) ** 2
+        return student(strength, known)
+
     @staticmethod
     def _chi(hits: float, of: float, usual_hits: float, usual_of: float) -> float:
         if not of or not usual_of or hits * usual_of <= usual_hits * of:
@@ -822,7 +836,8 @@ class Search:
         expected = of * min(beside / usually, middle)
         if inside >= (LEAST_RATE if first > 0 and end < self.counts.blocks else LEAST_EDGE_RATE) * expected:
             return None
-        strength = _poisson(inside, of, beside, usually) / self.noise[number, end - first - 1, RATE]
+        strength = _poisson(inside, of, beside, usually) / float(self.noise[number, end - first - 1, RATE])
+        strength = self._sure(strength, number, end - first, RATE)
         share = (expected - inside) / float(self.counts.done[members].sum())
         if log_tail(strength) > self.limit or (share < LEAST_MISSING and inside > 0.15 * expected):
             return None
@@ -949,7 +964,8 @@ def _slope(levels: Float) -> tuple[float, float]:
     solution, squares, *_ = np.linalg.lstsq(white[1:].T, white[0], rcond=None)
     inverse = np.linalg.inv(white[1:] @ white[1:].T)
     variance = float(squares[0]) / max(count - 3, 1) * inverse[1, 1]
-    return size, float(solution[1] ** 2) / max(variance, 1e-300)
+    # As many as do not depend on each other tell how it wanders.
+    return size, student(float(solution[1] ** 2) / max(variance, 1e-300), count * (1 - phi) / (1 + phi))
 
 
 def stretches_where(chosen: Bool) -> list[tuple[int, int]]:
@@ -965,6 +981,11 @@ def _poisson(inside: float, of: float, beside: float, usually: float) -> float:
         return count * math.log(count / due) if count else 0.0
 
     return 2 * (best(inside, of) + best(beside, usually) - best(inside + beside, of + usually))
+
+
+def student(chi_square: float, known: float) -> float:
+    """Return as what chi-square one counts whose variance is an estimate of so many degrees of freedom: by Student's tail."""
+    return max(known - 1, 0.0) * math.log1p(chi_square / known)
 
 
 def log_tail(chi_square: float) -> float:
