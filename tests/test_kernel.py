@@ -21,6 +21,8 @@ from ingest.core import grid, intervals, kernel
 from ingest.core.intervals import Intervals
 from ingest.core.labels import Series
 from ingest.core.layout import fio_layout
+from ingest.query.excess import excess_of
+from ingest.query.story import segments
 from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.fio import histogram_log
@@ -284,6 +286,55 @@ def test_rows_are_cut_by_time_as_numpy_does(seed: int, monkeypatch) -> None:
     fast = grid._share(rows, part, width)
     monkeypatch.setattr(kernel, "share", None)
     assert fast.tolist() == grid._share(rows, part, width).tolist()
+
+
+@compiled
+@pytest.mark.parametrize("seed", range(figure(10, 30, 500)))
+def test_levels_are_cut_as_numpy_does(seed: int, monkeypatch) -> None:
+    """Of few and of many samples, of counts that are there in few blocks alone; with what was due, which may be nothing."""
+    rng = np.random.default_rng(seed)
+    sets, blocks, size = int(rng.integers(1, 5)), int(rng.integers(20, 80)), float(rng.choice((0.1, 3, 300, 3e5, 1e9)))
+    levels = np.exp(np.cumsum(rng.normal(0, 1, (sets, blocks)) * (rng.random((sets, blocks)) < 0.05), axis=1))
+    counts = rng.poisson(size * levels, (int(rng.integers(1, 8)), sets, blocks)).astype(np.float64)
+    weights = rng.choice((-2.0, -0.3, 0.0, 1.5), (len(counts), sets))
+    due = rng.choice((0.0, size, 2 * size), (sets, blocks)) if rng.random() < 0.5 else None
+    asked = (counts, weights, None) if due is None else (counts[:1], weights[:1], due)
+    fast = segments._partition(*asked)
+    monkeypatch.setattr(kernel, "cut_levels", None)
+    assert fast == segments._partition(*asked)
+
+
+@compiled
+@pytest.mark.parametrize("seed", range(figure(20, 60, 2_000)))
+def test_excess_is_what_numpy_says(seed: int, monkeypatch) -> None:
+    """To the last bit, against references that have few bins, or none that a row has."""
+    rng, layout = np.random.default_rng(seed), fio_layout(29, 1)
+    rows, others = (
+        Intervals(layout, (Series(),) * number, np.arange(number), *np.zeros((2, number), np.int64), *csr(rng, number, 60, 1000))
+        for number in (int(rng.integers(1, 30)), int(rng.integers(1, 4)))
+    )
+    rows, others = (each.take(np.flatnonzero(np.diff(each.indptr))) for each in (rows, others))
+    group = rng.integers(0, len(others), len(rows))
+    fast = excess_of(rows, group, others)
+    monkeypatch.setattr(kernel, "areas", None)
+    assert fast.tolist() == excess_of(rows, group, others).tolist()
+
+
+@compiled
+def test_what_does_not_fit_findings_is_an_error() -> None:
+    below, back, best = np.array([0, 3, 5]), np.zeros(3, np.int64), np.zeros(3)
+    good = (below, np.array([-2.0]), np.empty(0), segments.LOG_OF, 1.0, best, back)
+    kernel.cut_levels(*good)
+    assert back.tolist() == [0, 0, 0]
+    for place, wrong in ((0, below[:2].copy()), (1, np.empty(0)), (2, np.zeros(2)), (3, np.zeros(4)), (5, np.empty(0)), (6, back[:2].copy())):  # fmt: skip
+        with pytest.raises(ValueError, match="do not fit"):
+            kernel.cut_levels(*good[:place], wrong, *good[place + 1 :])
+    bins, two, one = np.array([0, 1]), np.array([0.0, 1.0]), np.array([1.0])
+    rows = [np.array([0, 2]), bins, np.array([1, 1]), two, two, two, one, np.zeros(1), one, np.empty(1)]
+    kernel.areas(*rows)
+    for place, wrong in ((0, np.array([0, 3])), (0, np.array([1, 1])), (0, np.array([0, -1])), (1, bins + 1), (1, bins - 1), (4, one), (6, np.empty(0)), (9, two)):  # fmt: skip
+        with pytest.raises(ValueError, match="do not fit"):
+            kernel.areas(*rows[:place], wrong, *rows[place + 1 :])
 
 
 @compiled

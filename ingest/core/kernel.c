@@ -307,6 +307,140 @@ static PyObject *share(PyObject *self, PyObject *args) {
   return NULL;
 }
 
+/* What findings are made of: the cheapest levels of a series, and by how much samples took longer than as many others. */
+
+#define LOGS (1 << 18)    /* logarithms of whole numbers that the caller has, from 0 on; that of 0 is 0 */
+#define LOG_2 0.69314718055994530942
+#define LEAST 1e-300 /* of what was due */
+
+/* Return the logarithm of a number, not 0 and no denormal one: of its first 18 bits from the table, the rest as a series. */
+static double logarithm(double x, const double *logs) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  const int exponent = (int)(bits >> 52) - 1023 - 17;
+  const uint64_t first = (1 << 17) | (bits >> 35 & 0x1FFFF);
+  bits = (bits & 0xFFFFFFFFFFFFFULL) | (uint64_t)(1023 + 17) << 52;
+  memcpy(&x, &bits, sizeof x);
+  const double rest = (x - (double)first) / (double)first; /* below 2^-17 */
+  return exponent * LOG_2 + (logs[first] + rest * (1 - rest * (0.5 - rest / 3)));
+}
+
+/* Partition `blocks` blocks: of `many` counts a level costs weight x log x, of the first less x times the logarithm of what was
+ * due, where that is known. Fills in of each block where the cheapest level that ends with it begins. */
+static void cut(const int64_t *below, const double *weights, const double *due, const double *logs, Py_ssize_t many,
+                Py_ssize_t blocks, double penalty, double *best, int64_t *back) {
+  best[0] = -penalty;
+  for (Py_ssize_t end = 1; end <= blocks; end++) {
+    double lowest = 0;
+    Py_ssize_t from = -1;
+    for (Py_ssize_t first = 0; first < end; first++) {
+      double cost = 0;
+      for (Py_ssize_t at = 0; at < many; at++) {
+        const int64_t inside = below[at * (blocks + 1) + end] - below[at * (blocks + 1) + first];
+        if (inside <= 0) continue;
+        const double size = (double)inside;
+        double log = inside < LOGS ? logs[inside] : logarithm(size, logs);
+        if (due) log -= logarithm(due[end] - due[first] > LEAST ? due[end] - due[first] : LEAST, logs);
+        cost += weights[at] * (size * log);
+      }
+      cost += best[first];
+      if (from >= 0 && cost >= lowest) continue;
+      lowest = cost;
+      from = first;
+    }
+    back[end] = from;
+    best[end] = lowest + penalty;
+  }
+}
+
+static PyObject *cut_levels(PyObject *self, PyObject *args) {
+  enum { BELOW, WEIGHTS, DUE, TABLE, BEST, BACK, NUMBER };
+  PyObject *o[NUMBER];
+  Py_buffer c[NUMBER];
+  double penalty;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOdOO", &o[BELOW], &o[WEIGHTS], &o[DUE], &o[TABLE], &penalty, &o[BEST], &o[BACK])) return NULL;
+  if (columns_of(o, NUMBER, 2, c) != 0) return NULL;
+  const Py_ssize_t places = length(&c[BEST]), sets = places ? length(&c[BACK]) / places : 0;
+  const Py_ssize_t many = sets ? length(&c[WEIGHTS]) / sets : 0, dues = length(&c[DUE]);
+  const int whole = sets > 0 && many > 0 && length(&c[BACK]) == sets * places && length(&c[WEIGHTS]) == sets * many &&
+                    length(&c[BELOW]) / places == sets * many && length(&c[BELOW]) % places == 0 && length(&c[TABLE]) == LOGS &&
+                    (!dues || (dues == sets * places && many == 1));
+  if (whole) {
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t set = 0; set < sets; set++)
+      cut((const int64_t *)c[BELOW].buf + set * many * places, (const double *)c[WEIGHTS].buf + set * many,
+          dues ? (const double *)c[DUE].buf + set * places : NULL, c[TABLE].buf, many, places - 1, penalty, c[BEST].buf,
+          (int64_t *)c[BACK].buf + set * places);
+    Py_END_ALLOW_THREADS
+  }
+  release(c, NUMBER);
+  if (whole) Py_RETURN_NONE;
+  PyErr_SetString(PyExc_ValueError, "counts, weights and places do not fit");
+  return NULL;
+}
+
+typedef struct {
+  const double *values, *under, *upto, *knots, *area, *below;
+  Py_ssize_t bins, many;
+} Reference;
+
+/* Fill in of each CSR row its samples times the area by which its quantile function lies above that of a reference. Of each bin
+ * are known its value, the share of the reference below it and the integral of that share up to it; of the reference its knots,
+ * the integral up to each and the share up to each. Returns -1 where a row is empty or a bin is none. */
+static int gained(const int64_t *indptr, const int64_t *bins, const int64_t *counts, Py_ssize_t entries, Py_ssize_t rows,
+                  const Reference *other, double *out) {
+  for (Py_ssize_t row = 0; row < rows; row++) {
+    const int64_t first = indptr[row], end = indptr[row + 1];
+    if (first < 0 || end <= first || end > entries) return -1;
+    int64_t total = 0, before = 0;
+    for (int64_t at = first; at < end; at++) {
+      if (bins[at] < 0 || bins[at] >= other->bins) return -1;
+      total += counts[at];
+    }
+    double sum = 0;
+    Py_ssize_t place = 0;
+    for (int64_t at = first; at + 1 < end; at++) {
+      before += counts[at];
+      const double share = (double)before / (double)total;
+      const int64_t bin = bins[at], next = bins[at + 1];
+      if (!(other->under[next] > share)) continue;
+      while (place + 1 < other->many && other->below[place] <= share) place++; /* shares rise within a row */
+      const double low = other->values[bin], since = other->knots[place];
+      const double upto = since <= low ? other->upto[bin] : other->area[place];
+      sum += other->upto[next] - upto - share * (other->values[next] - (since > low ? since : low));
+    }
+    sum += other->upto[bins[first]];
+    out[row] = sum > 0 ? (double)total * sum : 0;
+  }
+  return 0;
+}
+
+static PyObject *areas(PyObject *self, PyObject *args) {
+  enum { INDPTR, BINS, COUNTS, VALUES, UNDER, UPTO, KNOTS, AREA, BELOW, OUT, NUMBER };
+  PyObject *o[NUMBER];
+  Py_buffer c[NUMBER];
+  int failed = -1;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOO", &o[INDPTR], &o[BINS], &o[COUNTS], &o[VALUES], &o[UNDER], &o[UPTO], &o[KNOTS], &o[AREA],
+                        &o[BELOW], &o[OUT]))
+    return NULL;
+  if (columns_of(o, NUMBER, 1, c) != 0) return NULL;
+  const Reference other = {c[VALUES].buf, c[UNDER].buf,       c[UPTO].buf,       c[KNOTS].buf,
+                           c[AREA].buf,   c[BELOW].buf, length(&c[VALUES]), length(&c[KNOTS])};
+  if (length(&c[INDPTR]) == length(&c[OUT]) + 1 && length(&c[BINS]) == length(&c[COUNTS]) && other.many > 0 &&
+      length(&c[UNDER]) == other.bins && length(&c[UPTO]) == other.bins && length(&c[AREA]) == other.many &&
+      length(&c[BELOW]) == other.many) {
+    Py_BEGIN_ALLOW_THREADS
+    failed = gained(c[INDPTR].buf, c[BINS].buf, c[COUNTS].buf, length(&c[BINS]), length(&c[OUT]), &other, c[OUT].buf);
+    Py_END_ALLOW_THREADS
+  }
+  release(c, NUMBER);
+  if (failed == 0) Py_RETURN_NONE;
+  PyErr_SetString(PyExc_ValueError, "rows do not fit their reference");
+  return NULL;
+}
+
 static PyMethodDef functions[] = {
     {"fio_rows", fio_rows, METH_VARARGS,
      "fio_rows(text, columns, leading, lead, indptr, bins, counts) -> rows, or -1 where the text is not plain\n\n"
@@ -321,6 +455,13 @@ static PyMethodDef functions[] = {
     {"share", share, METH_VARARGS,
      "share(counts, indptr, part, whole, before): fill in the counts of the share part/whole of each CSR row, all int64.\n\n"
      "ValueError where a part is none of its whole."},
+    {"cut_levels", cut_levels, METH_VARARGS,
+     "cut_levels(below, weights, due, logs, penalty, best, back): fill in where the cheapest level that ends at each place begins.\n\n"
+     "below (int64, sets x counts x places) are sums before each place, weights (sets x counts) those of x log x, due (sets x\n"
+     "places, or empty) sums of what was due, logs logarithms from 0 to 2^18; best (places) is scratch, back (int64) sets x places."},
+    {"areas", areas, METH_VARARGS,
+     "areas(indptr, bins, counts, values, under, upto, knots, area, below, out): fill in the excess of CSR rows.\n\n"
+     "values, under and upto are of each bin, knots, area and below of the reference; ValueError where a bin is none of these."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -37,6 +37,8 @@ fio_rows: Loop | None = getattr(_compiled, "fio_rows", None)
 integer_rows: Loop | None = getattr(_compiled, "integer_rows", None)
 add_rows: Loop | None = getattr(_compiled, "add_rows", None)
 share: Loop | None = getattr(_compiled, "share", None)
+cut_levels: Loop | None = getattr(_compiled, "cut_levels", None)
+areas: Loop | None = getattr(_compiled, "areas", None)
 
 
 def in_words() -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ingest.core import kernel
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Int, Intervals
 from ingest.core.labels import Group
@@ -26,10 +27,6 @@ from ingest.query.question import Answer
 from ingest.query.windows import pieces, spanned
 
 # By how much samples took longer than as many of a reference: the area by which one quantile function lies above another.
-
-
-CELLS = 1 << 14
-MANY_ROWS = 100  # from here on the table of all cells takes less time than it spares
 
 
 def excess_of(rows: Intervals[Group], group: Int, reference: Intervals[Group]) -> Float:
@@ -56,57 +53,35 @@ def excess_of(rows: Intervals[Group], group: Int, reference: Intervals[Group]) -
         upto = np.where(place < 0, 0.0, area[inside] + below[inside] * (values - knots[inside]))  # of F_reference, by bin
         place = np.searchsorted(knots, values) - 1
         under = np.where(place < 0, 0.0, below[np.maximum(place, 0)])  # of F_reference, just before each bin
-        found = Places(below, many=len(mine) > MANY_ROWS)
+        known = values, under, upto, knots, area, below
         for piece, own in pieces(rows.take(mine)):
-            out[mine[piece]] = own.samples * _areas(own, values, under, upto, (knots, area, found))
+            excess = np.empty(len(own))
+            if kernel.areas is None:
+                excess = own.samples * _areas(own, *known)
+            else:
+                kernel.areas(*kernel.words(own.indptr, own.bins, own.counts), *known, excess)
+            out[mine[piece]] = excess
     return out
 
 
-class Places:
-    """Finds the first of rising shares that is above another: `np.searchsorted(shares, other, side="right")`, for many others.
-
-    Where no share lies within a cell of the unit interval, a table knows the place of all that do.
-    """
-
-    def __init__(self, shares: Float, *, many: bool) -> None:
-        self._shares, self._table = shares, np.empty(0, np.int64)
-        if many:
-            self._table = np.searchsorted(shares, np.arange(CELLS + 2) / CELLS, side="right")
-            self._open = self._table[1:] > self._table[:-1]
-
-    def above(self, others: Float) -> Int:
-        """Return the place of each; all lie within 0 and 1."""
-        if not len(self._table):
-            return np.searchsorted(self._shares, others, side="right")
-        cell = (others * CELLS).astype(np.int64)  # exact: CELLS is a power of two
-        place: Int = self._table[cell]
-        within = np.flatnonzero(self._open[cell])
-        place[within] = np.searchsorted(self._shares, others[within], side="right")
-        return place
-
-
-def _areas(own: Intervals[Group], values: Float, under: Float, upto: Float, reference: tuple[Float, Float, Places]) -> Float:
+def _areas(own: Intervals[Group], values: Float, under: Float, upto: Float, knots: Float, area: Float, below: Float) -> Float:
     """Return the integral of max(F_reference - F, 0) of each row.
 
-    Of each bin `under` is F_reference just before it, `upto` its integral up to it; `reference` are its knots, the integral up to
-    each of these, and what finds them by F_reference.
+    Of each bin `under` is F_reference just before it, `upto` its integral up to it; `knots` are those of the reference, `area`
+    the integral up to each of these, `below` F_reference there.
     """
-    knots, area, found = reference
-    width, total = np.diff(own.indptr), np.concatenate([[0], np.cumsum(own.counts)])
-    before, after = total[own.indptr[:-1]], total[own.indptr[1:]]
-    share = (total[1:] - np.repeat(before, width)) / np.repeat(after - before, width)
+    total, before = np.concatenate([[0], np.cumsum(own.counts)]), own.row
+    share = (total[1:] - total[own.indptr[before]]) / own.samples[before]
     # Where F_reference exceeds the level of a step before its end: from there on it lies above.
     gains = under[own.bins[1:]] > share[:-1]
     gains[own.indptr[1:-1] - 1] = False
     steps = np.flatnonzero(gains)
     first, last, share = own.bins[steps], own.bins[steps + 1], share[steps]
-    place = found.above(share)
+    place = np.searchsorted(below, share, side="right")
     low, since = values[first], knots[place]
     upto_since = np.where(since <= low, upto[first], area[place])
-    gained = np.zeros(len(own.bins))
-    gained[steps] = upto[last] - upto_since - share * (values[last] - np.maximum(low, since))
-    begin = own.indptr[:-1]
-    sums: Float = np.add.reduceat(gained, begin) + upto[own.bins[begin]]
+    gained = upto[last] - upto_since - share * (values[last] - np.maximum(low, since))
+    sums = np.bincount(own.row[steps], gained, len(own)) + upto[own.bins[own.indptr[:-1]]]
     return np.maximum(sums, 0.0)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -432,8 +433,9 @@ def _windows(holdings: Holdings, plan: Plan, key: AnswerKey, step: int) -> Itera
     # Rollups of a wider step than the stored one have exact counts, but bounds of time that are too rough.
     wide = not step and plan.rollup_step not in (WHOLE_RUN, plan.record.step_ns)
     span = holdings.rollup_span(replace(plan, rollup_step=plan.record.step_ns)) if wide else None
+    named = cache(lambda series: key(series.replaced(**plan.constant)))  # each batch of rows has them anew
     for part in holdings.rollup_windows(plan):
-        windows = part.relabelled(lambda series: key(series.replaced(**plan.constant)))
+        windows = part.relabelled(named)
         if span is not None:
             windows = replace(windows, start_ns=np.full(len(windows), span[0]), end_ns=np.full(len(windows), span[1]))
         yield windows

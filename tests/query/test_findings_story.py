@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 from ingest.core.intervals import Intervals
 from ingest.core.layout import fio_layout
 from ingest.objectives.check import finding_of
-from ingest.query import excess as areas
 from ingest.query import windows as spans
 from ingest.query.episodes import ENDED, Episode
-from ingest.query.excess import Places, excess_of
+from ingest.query.excess import excess_of
 from ingest.query.files import Files
 from ingest.query.question import Answer, Question
 from ingest.query.story import ground as grounding
@@ -115,9 +114,8 @@ def test_excess_is_the_one_sided_area_between_quantile_functions() -> None:
 
 
 def test_the_excess_of_many_rows_is_that_of_each_alone(monkeypatch) -> None:
-    """In pieces, and with a table of where the reference's shares lie: to the last bit."""
+    """In pieces, to the last bit."""
     monkeypatch.setattr(spans, "PIECE", 300)
-    monkeypatch.setattr(areas, "MANY_ROWS", 10)
     random = np.random.default_rng(31)
     cell, values = samples()
     values[random.random(len(values)) < 0.2] *= 3
@@ -129,16 +127,6 @@ def test_the_excess_of_many_rows_is_that_of_each_alone(monkeypatch) -> None:
         mine = ground.rows.take(np.array([row]))
         reference = ground.reference.take(ground.group_of[[row]])
         assert excess_of(mine, np.zeros(1, np.int64), reference)[0] == together[row]
-
-
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=40), st.lists(st.floats(0, 1), max_size=20))
-def test_a_table_finds_shares_where_a_search_does(counts: list[int], others: list[float]) -> None:
-    shares = np.cumsum(counts) / sum(counts)
-    near = [step for share in shares.tolist() for step in (share, np.nextafter(share, 0), min(np.nextafter(share, 2), 1.0))]
-    asked = np.array([*others, *near])
-    for many in (True, False):
-        found = Places(shares, many=many).above(asked)
-        assert found.tolist() == [sum(share <= other for share in shares.tolist()) for other in asked.tolist()]
 
 
 def test_rows_are_counted_by_bin_in_stretches_and_by_window_above_cuts(monkeypatch) -> None:

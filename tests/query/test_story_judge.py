@@ -222,3 +222,10 @@ def test_a_rate_that_falls_for_a_few_windows_is_found_where_series_wander(name) 
 def test_one_plateau_and_a_level_that_wanders_are_no_rhythm(name) -> None:
     told = judged(name, SPENT)
     assert (told.found, told.wrong) == ([True], False)
+
+
+@pytest.mark.parametrize("name", ["quiet/36", "quiet/52"])
+def test_a_level_that_wanders_slowly_is_no_step(name) -> None:
+    """How it wanders is known of few blocks that do not depend on each other: Student's tail, not the normal one."""
+    told = judged(name, 1_468_268_988)
+    assert told.scene.noise.startswith("ar") and not told.wrong

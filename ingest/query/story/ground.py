@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from ingest.core import kernel
 from ingest.core.coverage import Missing, sentences
 from ingest.core.grid import MS, SECOND, coarsened
 from ingest.core.intervals import Bool, Int, Intervals, Narrow, Sum, distinct, merged
@@ -482,6 +483,9 @@ def by_bin(rows: Intervals[Group], occupied: Int, of_row: Int, codes: int) -> In
         kept = np.flatnonzero(of_row[piece] >= 0)
         part = every.take(kept)
         if not len(part.bins):
+            continue
+        if kernel.add_rows is not None:
+            kernel.add_rows(*kernel.words(of_row[piece][kept], part.indptr, place[part.bins], part.counts), 0, width, total)
             continue
         cell = np.repeat(of_row[piece][kept] * width, np.diff(part.indptr))
         cell += place[part.bins]

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ingest.core import kernel
 from ingest.core.intervals import Bool, Int
 from ingest.core.layout import Float, Layout
 from ingest.query.change_points import kept_share, tamed, whitened
@@ -191,11 +192,16 @@ def _cells(ground: Ground) -> Cells:
     return Cells(counted, logs[cuts], table)
 
 
-def counts_of(ground: Ground, aside: Bool) -> Counts:
+def every_count(ground: Ground) -> Counts:
+    """Return what is counted of a ground."""
+    return ground.once(counts_of)
+
+
+def counts_of(ground: Ground, aside: Bool | bool = False) -> Counts:  # noqa: FBT001, FBT002
     """Return what is counted of a ground, without the cells (G, T) that are left `aside`."""
     counted, cuts, table = ground.once(_cells)
-    fine = counted * ~aside
-    known = _known(ground) & ~aside
+    fine = counted * np.logical_not(aside)
+    known = _known(ground) & np.logical_not(aside)
     whole = np.flatnonzero(ground.whole)
     first, count = int(whole[0]), int(whole[-1]) + 1 - int(whole[0])
     width = -(-count // MOST)
@@ -349,8 +355,9 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
     def ratios(*, around: bool) -> Float:
         by_span = []
         for span in SPANS:
-            shares = [_ratio(over[at + 1], over[at], span, latency, binomial=True, around=around) for at in range(CLASSES)]
-            by_span.append([*shares, _ratio(done, due, span, rate, binomial=False, around=around)])
+            shares = [_ratio(over[at + 1], over[at], span, latency, binomial=True, around=around) for at in range(FARTHEST)]
+            # So few are far that differences of neighbours tell nothing of them: as those above p99.
+            by_span.append([*shares, shares[-1], _ratio(done, due, span, rate, binomial=False, around=around)])
         return np.array(by_span).transpose(2, 0, 1)  # (M, SPANS, 5)
 
     ways = ratios(around=False), ratios(around=True)
@@ -364,14 +371,14 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
         usually = known_mean(known_median(own[alike], axis=0)[:spans], axis=0)
         more = known_mean(own[alike][:, :spans], axis=1) / np.maximum(usually, LEAST_NOISE)
         times = np.maximum(np.where(np.isnan(more), 1.0, more) - OWN_BY_CHANCE, 1.0)
-        for at in range(CLASSES + 1):
+        for at in (*range(FARTHEST), RATE):
             pool = np.min(
                 [_inflation(way[:, at], len(alike), blocks, around=bool(number)) for number, way in enumerate(pooled)], axis=0
             )
             around = known_most(pooled[1][:, at])
             steady = 1.0 if math.isnan(around) else float(np.clip(around, LEAST_NOISE[at], 1))
             noise[alike, :, at] = np.maximum(pool, 1) * steady * times[:, at, None]
-    noise[:, :, FARTHEST] = noise[:, :, FARTHEST - 1]  # so few are far that differences of neighbours tell nothing of them
+    noise[:, :, FARTHEST] = noise[:, :, FARTHEST - 1]
     return noise
 
 
@@ -396,7 +403,8 @@ def _xlogx(values: Any) -> Any:
     return values * np.log(np.maximum(values, 1e-300))
 
 
-XLOGX: Float = _xlogx(np.arange(1 << 18, dtype=np.float64))  # of counts: 2 MB, which takes a third of the time
+LOG_OF: Float = np.log(np.maximum(np.arange(1 << 18, dtype=np.float64), 1.0))  # of counts: 2 MB, which takes a third of the time
+XLOGX: Float = np.arange(1 << 18) * LOG_OF
 
 
 def _xlogx_of(counts: Int) -> Float:
@@ -480,23 +488,16 @@ def _partition(counts: Float, weights: Float, due: Float | None = None, times: f
     """
     sets, blocks = counts.shape[1:]
     penalty = times * (2 * math.log(blocks) + 3)
-    back = np.zeros((blocks + 1, sets), np.int64)
-    for part in (slice(first, first + AT_ONCE) for first in range(0, sets, AT_ONCE)):
-        # Blocks first: what ends at one is then subtracted, looked up and added up where it lies.
-        below = np.ascontiguousarray(added_up(counts[:, part]).transpose(2, 0, 1)).astype(np.int64)
-        usual = None if due is None else np.ascontiguousarray(added_up(due[part]).T)
-        best = np.full((blocks + 1, below.shape[2]), -penalty)
-        for end in range(1, blocks + 1):
-            inside = below[end] - below[:end]
-            terms = _xlogx_of(inside)
-            if usual is not None:
-                terms[:, 0] -= inside[:, 0] * np.log(np.maximum(usual[end] - usual[:end], 1e-300))
-            total = np.einsum("am,nam->nm", weights[:, part], terms)
-            total += best[:end]
-            back[end, part] = total.argmin(axis=0)
-            best[end] = total.min(axis=0) + penalty
+    back = np.zeros((sets, blocks + 1), np.int64)
+    if sets and kernel.cut_levels is not None:
+        below = np.ascontiguousarray(added_up(counts).swapaxes(0, 1), np.int64)
+        usual = np.empty(0) if due is None else added_up(due)
+        kernel.cut_levels(below, np.ascontiguousarray(weights.T), usual, LOG_OF, penalty, np.empty(blocks + 1), back)
+    else:
+        for part in (slice(first, first + AT_ONCE) for first in range(0, sets, AT_ONCE)):
+            back[part] = _places_before(counts[:, part], weights[:, part], None if due is None else due[part], penalty)
     out = []
-    for row in back.T.tolist():
+    for row in back.tolist():
         levels, end = [], blocks
         while end > 0:
             levels.append((row[end], end))
@@ -505,8 +506,30 @@ def _partition(counts: Float, weights: Float, due: Float | None = None, times: f
     return out
 
 
+def _places_before(counts: Float, weights: Float, due: Float | None, penalty: float) -> Int:
+    """Return where the cheapest level that ends before each block begins, (M, n + 1)."""
+    sets, blocks = counts.shape[1:]
+    back = np.zeros((blocks + 1, sets), np.int64)
+    # Blocks first: what ends at one is then subtracted, looked up and added up where it lies.
+    below = np.ascontiguousarray(added_up(counts).transpose(2, 0, 1)).astype(np.int64)
+    usual = None if due is None else np.ascontiguousarray(added_up(due).T)
+    best = np.full((blocks + 1, sets), -penalty)
+    for end in range(1, blocks + 1):
+        inside = below[end] - below[:end]
+        terms = _xlogx_of(inside)
+        if usual is not None:
+            terms[:, 0] -= inside[:, 0] * np.log(np.maximum(usual[end] - usual[:end], 1e-300))
+        total = np.einsum("am,nam->nm", weights, terms)
+        total += best[:end]
+        back[end] = total.argmin(axis=0)
+        best[end] = total.min(axis=0) + penalty
+    return back.T
+
+
 def _usual_latency(sums: Sums, number: int, levels: Sequence[tuple[int, int]]) -> Bool:
     """Return the blocks (n) of the levels that are usual for a set: near its lowest quarter, by level and by slow samples."""
+    if len(levels) == 1:
+        return np.ones(sums.done.shape[1], np.bool_)
     edges = [first for first, _ in levels]
     held = np.maximum(np.add.reduceat(sums.over[:, number], edges, axis=1), 1e-9)
     lengths = np.array([end - first for first, end in levels], np.float64)
@@ -520,6 +543,8 @@ def _usual_latency(sums: Sums, number: int, levels: Sequence[tuple[int, int]]) -
 
 def _usual_rate(sums: Sums, number: int, levels: Sequence[tuple[int, int]]) -> Bool:
     """Return the blocks (n) of the levels whose rate is near the highest three tenths of a set's."""
+    if len(levels) == 1:
+        return np.ones(sums.done.shape[1], np.bool_)
     edges = [first for first, _ in levels]
     lengths = np.array([end - first for first, end in levels], np.float64)
     due = np.add.reduceat(sums.due[number], edges)
@@ -746,7 +771,7 @@ class Search:
         level = logs[:, first:end].sum() / inside[0] - logs[:, usual].sum() / beside[0]
         strengths = self._strengths(number, members, end - first, inside, beside, level)
         measure = int(np.argmax(strengths[:CLASSES]))
-        strength = float(strengths.max())
+        strength = self._sure(float(strengths.max()), number, end - first, measure)
         if log_tail(strength) + math.log(CLASSES + 1) > self.limit:
             return None
         tail = any(
@@ -777,6 +802,19 @@ class Search:
         together = min(both - 2 * math.log1p(both / 2) - math.log1p(both * math.pi / 2), float(limits.max()))
         return np.append(np.minimum(counted, limits), max(together, 0.0))
 
+    def _sure(self, strength: float, number: int, length: int, measure: int) -> float:
+        """Return a chi-square that was held against how levels of a length wander, as one against what is known for certain.
+
+        By Student's tail: what wanders tells that as often as there are blocks that do not depend on each other, of all sets
+        alike (their effective sample size, by how much more longer levels wander). Counting is certain.
+        """
+        one, noise = (float(self.noise[number, blocks - 1, measure]) for blocks in (1, length))
+        if noise <= 1:
+            return strength
+        alike = int((self.sums.kinds == self.sums.kinds[number]).sum())
+        known = alike * self.counts.blocks * max((one - 1) / (noise - 1), 1 / length) * (noise / (noise - 1)) ** 2
+        return student(strength, known)
+
     @staticmethod
     def _chi(hits: float, of: float, usual_hits: float, usual_of: float) -> float:
         if not of or not usual_of or hits * usual_of <= usual_hits * of:
@@ -798,7 +836,8 @@ class Search:
         expected = of * min(beside / usually, middle)
         if inside >= (LEAST_RATE if first > 0 and end < self.counts.blocks else LEAST_EDGE_RATE) * expected:
             return None
-        strength = _poisson(inside, of, beside, usually) / self.noise[number, end - first - 1, RATE]
+        strength = _poisson(inside, of, beside, usually) / float(self.noise[number, end - first - 1, RATE])
+        strength = self._sure(strength, number, end - first, RATE)
         share = (expected - inside) / float(self.counts.done[members].sum())
         if log_tail(strength) > self.limit or (share < LEAST_MISSING and inside > 0.15 * expected):
             return None
@@ -925,7 +964,8 @@ def _slope(levels: Float) -> tuple[float, float]:
     solution, squares, *_ = np.linalg.lstsq(white[1:].T, white[0], rcond=None)
     inverse = np.linalg.inv(white[1:] @ white[1:].T)
     variance = float(squares[0]) / max(count - 3, 1) * inverse[1, 1]
-    return size, float(solution[1] ** 2) / max(variance, 1e-300)
+    # As many as do not depend on each other tell how it wanders.
+    return size, student(float(solution[1] ** 2) / max(variance, 1e-300), count * (1 - phi) / (1 + phi))
 
 
 def stretches_where(chosen: Bool) -> list[tuple[int, int]]:
@@ -941,6 +981,11 @@ def _poisson(inside: float, of: float, beside: float, usually: float) -> float:
         return count * math.log(count / due) if count else 0.0
 
     return 2 * (best(inside, of) + best(beside, usually) - best(inside + beside, of + usually))
+
+
+def student(chi_square: float, known: float) -> float:
+    """Return as what chi-square one counts whose variance is an estimate of so many degrees of freedom: by Student's tail."""
+    return max(known - 1, 0.0) * math.log1p(chi_square / known)
 
 
 def log_tail(chi_square: float) -> float:
@@ -968,7 +1013,7 @@ def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
         elif claim.kind == STALL:
             at = (ground.start_ns + ground.step_ns > claim.start_ns) & (ground.start_ns < claim.end_ns)
             aside |= claim.cells | ground.cells(sorted(covered_groups(ground, claim.who)), at)
-    counts = counts_of(ground, aside)
+    counts = counts_of(ground, aside) if aside.any() else every_count(ground)
     if counts.blocks < LEAST_RUN:
         return []
     search = Search(ground, counts)

@@ -61,7 +61,7 @@ from ingest.query.story.segments import (
     Together,
     added_up,
     common,
-    counts_of,
+    every_count,
     gatherings,
     likeliest,
     measured,
@@ -777,7 +777,7 @@ def rhythms(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     if span.stop - span.start <= LEAST_PERIODS * RHYTHM_LEAST_WINDOWS + 1:
         return []
     sets = gatherings(ground.groups)
-    fine = counts_of(ground, np.zeros(ground.shape, np.bool_)).fine[:, :, span]
+    fine = every_count(ground).fine[:, :, span]
     likely = []
     for measure, place in MEASURES.items():
         series = _series(sets, fine, place)

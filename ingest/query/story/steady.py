@@ -35,7 +35,7 @@ from ingest.query.story.segments import (
     Counts,
     Event,
     Search,
-    counts_of,
+    every_count,
 )
 from ingest.query.story.words import PERCENT, shown
 
@@ -67,7 +67,7 @@ def _looked_at(origin: Origin, run: str) -> Steady:
 
 def steady_of(ground: Ground) -> Steady:
     """Return from when on a run is steady, all of its members together."""
-    counts = _together(counts_of(ground, np.zeros(ground.shape, np.bool_)))
+    counts = _together(every_count(ground))
     if counts.blocks < LEAST_RUN:
         return Steady(why=f"a warm-up cannot be told in fewer than {LEAST_RUN} windows")
     search = Search(replace(ground, groups=((),)), counts)

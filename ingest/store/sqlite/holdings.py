@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -22,7 +23,8 @@ from ingest.store.sqlite.file import check_bins, check_times, layout_in, object_
 
 SERIES_A_SHARE = 8
 ACCOUNTS = "SELECT source, account, state, generation FROM sources WHERE run = ?"
-MERGED = "op, kind, host, layout, start_ns, end_ns, coding, bins, sum, min, max, exact, bytes, count"
+# What tells groups apart is one text: of many rows few are unlike, and each text of a row is made and hashed anew.
+MERGED = "json_array(op, kind, host, layout), start_ns, end_ns, coding, bins, sum, min, max, exact, bytes, count"
 ROLLUP_BATCH = 2000
 UNKNOWN = -1  # as min or max of a rollup without bins
 
@@ -133,13 +135,18 @@ def _selected(plan: Plan) -> tuple[str, list[str]]:
 
 def merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Intervals[Series]]:
     """Yield the windows in rows of rollups, columns MERGED: one part a layout and kind of counts."""
-    buckets: dict[tuple[str, bool], list[tuple[Any, ...]]] = {}
-    for row in rows:
-        buckets.setdefault((row[3], str(row[1]).endswith(IN_FLIGHT)), []).append(row)
-    for (layout, weighted), bucket in buckets.items():
-        op, kind, host, _, start, end, coding, bins, total, least, most, exact, moved, count = zip(*bucket, strict=True)
-        names: dict[tuple[str, str, str], int] = {}
-        codes = [names.setdefault(each, len(names)) for each in zip(op, kind, host, strict=True)]
+    groups: dict[str, tuple[tuple[str, str, str], tuple[str, bool]]] = {}
+    for text in dict.fromkeys(row[0] for row in rows):
+        op, kind, host, layout = json.loads(text)
+        groups[text] = (op, kind, host), (layout, kind.endswith(IN_FLIGHT))
+    homes = dict.fromkeys(home for _, home in groups.values())
+    for home in homes:
+        layout, weighted = home
+        own = {text: key for text, (key, each) in groups.items() if each == home}
+        bucket = rows if len(homes) == 1 else [row for row in rows if row[0] in own]
+        text, start, end, coding, bins, total, least, most, exact, moved, count = zip(*bucket, strict=True)
+        places = {text: place for place, text in enumerate(own)}
+        codes = [places[each] for each in text]
         indptr, bin_numbers, counts = unpack(np.array(coding, np.int64), bins)
         check_bins(layout_in(layout), indptr, bin_numbers, counts, None if weighted else count)
         starts, ends = np.array(start, np.int64), np.array(end, np.int64)
@@ -147,7 +154,7 @@ def merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Interv
         values = _exact(total, least, most, exact, None if layout_in(layout).has_bins else moved)
         yield Intervals(
             layout=layout_in(layout),
-            table=tuple(Series(run=run, host=h, op=o, kind=k) for o, k, h in names),
+            table=tuple(Series(run=run, host=h, op=o, kind=k) for o, k, h in own.values()),
             series=np.array(codes, np.int64),
             start_ns=starts,
             end_ns=ends,
