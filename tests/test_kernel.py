@@ -27,6 +27,7 @@ from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.fio import histogram_log
 from ingest.read.fio.histogram_log import Scanner
+from ingest.read.hdr.payload import CUT, PAST, Geometry, Payload, counts_of
 from ingest.read.integers import Parser, PlainIntegers
 from tests.conftest import HERE
 from tests.effort import figure
@@ -368,6 +369,64 @@ def test_what_lies_outside_is_an_error() -> None:
         assert kernel.integer_rows(text, 1, before[:1].copy()) is plain
     with pytest.raises(ValueError, match="one length"):
         kernel.integer_rows(b"1\n", 2, before[:1].copy())
+
+
+# ---- words of HdrHistogram payloads
+
+
+WORDS = (*range(1, 9), 62, 63, 127, 128, 255, 16_383, 16_384, 2**41 - 1, 2**41 + 1, 2**55, 2**56 - 1)
+
+
+def words_of(rng: random.Random) -> bytes:
+    """Return words as writers make them, seldom one that is longer than it need be."""
+    out = bytearray()
+    for _ in range(rng.randrange(30)):
+        value = rng.choice(WORDS)
+        while value >= 128 or rng.random() < 0.01:
+            out.append(value & 127 | 128)
+            value >>= 7
+        out.append(value)
+    return bytes(out)
+
+
+def counted(payloads: list[Payload]) -> Any:
+    found = counts_of(payloads)
+    return found.indptr.tolist(), found.bins.tolist(), found.counts.tolist(), found.faults
+
+
+@compiled
+@pytest.mark.parametrize("seed", range(figure(1, 2, 20)))
+def test_mutated_words_are_counted_and_refused_as_numpy_does(seed: int, monkeypatch) -> None:
+    rng, batches = random.Random(seed), []
+    for _ in range(figure(200, 1_000, 10_000)):
+        slots = rng.choice((5, 70, 40_000, 2**62))
+        texts = [mutated(words_of(rng), steps_of(rng, 2)) for _ in range(rng.randrange(1, 9))]
+        batches.append([Payload(Geometry(3, 0), slots, 0, text) for text in texts])
+    fast = [counted(batch) for batch in batches]
+    monkeypatch.setattr(kernel, "hdr_rows", None)
+    assert fast == [counted(batch) for batch in batches]
+    assert {reason for *_, faults in fast for reason in faults.values()} > {CUT, PAST, "a count or gap of 2^55 or more"}
+    assert sum(map(len, batches)) // 4 < sum(len(indptr) - 1 - len(faults) for indptr, *_, faults in fast)
+
+
+@compiled
+def test_words_outside_of_their_text_are_an_error() -> None:
+    starts, indptr, bins, counts = np.array([0, 2, 3]), np.zeros(3, np.int64), *np.zeros((2, 3), np.int64)
+    assert kernel.hdr_rows(b"\x03\x04\x06", starts, indptr, bins, counts) == 2
+    assert (indptr.tolist(), bins.tolist()[:2], counts.tolist()[:2]) == ([0, 1, 2], [2, 0], [2, 3])
+    for text in (b"\x03\x84\x06", b"\x03\x04\x86"):
+        assert kernel.hdr_rows(text, starts, indptr, bins, counts) == -1
+    for wrong in (
+        (starts + 1, indptr, bins, counts),
+        (starts - 1, indptr, bins, counts),
+        (np.array([0, 3, 0]), indptr, bins, counts),
+        (starts[:2].copy(), indptr, bins, counts),
+        (starts[:0].copy(), indptr[:0].copy(), bins, counts),
+        (starts, indptr, bins[:2].copy(), counts),
+        (starts, indptr, bins, counts[:2].copy()),
+    ):
+        with pytest.raises(ValueError, match="no room"):
+            kernel.hdr_rows(b"\x04\x04\x06", *wrong)
 
 
 SANITIZED = """

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.errors import InputError
-from ingest.core.intervals import NO_BYTES, NO_MAX, NO_MIN, NO_SUM, Exact, Int, Intervals, exact_of, gather, merged
+from ingest.core.intervals import NO_BYTES, NO_MAX, NO_MIN, NO_SUM, Exact, Int, Intervals, Key, exact_of, gather, merged
 from ingest.core.labels import Series
 from ingest.core.layout import Layout
 
@@ -179,16 +180,16 @@ def _decoded(blobs: Sequence[bytes], code: int) -> tuple[Int, Int]:
     return records["bin"].astype(np.int64), records["count"].astype(np.int64)
 
 
-class Whole:
+class Whole(Generic[Key]):
     """Lets windows through when they are whole: the newest window of each series is held until a newer one begins.
 
     Each layout is held for itself: windows keep the bins that they were recorded in.
     """
 
     def __init__(self) -> None:
-        self._held: dict[Layout, Intervals[Series]] = {}
+        self._held: dict[Layout, Intervals[Key]] = {}
 
-    def add(self, parts: Sequence[Intervals[Series]]) -> Iterator[Intervals[Series]]:
+    def add(self, parts: Sequence[Intervals[Key]]) -> Iterator[Intervals[Key]]:
         """Yield the windows that are whole now; rows of one series come in time order from chunk to chunk."""
         for layout, rows in self._hold(parts):
             newest = np.full(len(rows.table), np.iinfo(np.int64).min)
@@ -198,14 +199,14 @@ class Whole:
             if not last.all():
                 yield rows.take(np.flatnonzero(~last))
 
-    def add_all(self, parts: Sequence[Intervals[Series]]) -> Iterator[Intervals[Series]]:
+    def add_all(self, parts: Sequence[Intervals[Key]]) -> Iterator[Intervals[Key]]:
         """Hold everything back: an I/O in flight for long reaches windows that are long past."""
         self._hold(parts)
         yield from ()
 
-    def _hold(self, parts: Sequence[Intervals[Series]]) -> list[tuple[Layout, Intervals[Series]]]:
+    def _hold(self, parts: Sequence[Intervals[Key]]) -> list[tuple[Layout, Intervals[Key]]]:
         """Add parts to what is held; return the layouts of these parts, with all that is held of each."""
-        new: dict[Layout, list[Intervals[Series]]] = {}
+        new: dict[Layout, list[Intervals[Key]]] = {}
         for part in parts:
             if len(part):
                 new.setdefault(part.layout, []).append(part)
@@ -214,7 +215,7 @@ class Whole:
             self._held[layout] = merged([*([held] if held is not None else []), *filled])
         return [(layout, self._held[layout]) for layout in new if len(self._held[layout])]
 
-    def rest(self) -> Iterator[Intervals[Series]]:
+    def rest(self) -> Iterator[Intervals[Key]]:
         """Yield the windows that are still held."""
         held, self._held = self._held, {}
         yield from held.values()

@@ -411,6 +411,11 @@ class Intervals(Value, Generic[Key_co]):
         return [vars(Intervals)[name].__get__(self) for name in ("bins", "counts")]
 
     @property
+    def all_filled(self) -> bool:
+        """Return whether all counts are above zero."""
+        return bool((self.held[1] > 0).all())
+
+    @property
     def row(self) -> Int:
         """Return the row number of each bin entry."""
         return np.repeat(np.arange(len(self)), np.diff(self.indptr))
@@ -697,7 +702,7 @@ def merged(parts: Sequence[Intervals[Key]]) -> Intervals[Key]:
     are moved to their common layout first. Exact values survive where every row of a sum has them and the sum of latencies is
     at most 2^62 ns. Rows without a sample are left out. CapacityError where more than MOST_SAMPLES would be added up.
     """
-    if len(parts) == 1 and parts[0].each_once and bool((parts[0].counts > 0).all()):
+    if len(parts) == 1 and parts[0].each_once and parts[0].all_filled:
         return parts[0]
     chunks = list(parts)
     return _added_up(chunks, _ordered(chunks))
@@ -732,7 +737,7 @@ def _ordered(chunks: list[Intervals[Key]]) -> _Ordered[Key]:
 def _added_up(chunks: list[Intervals[Key]], rows: _Ordered[Key]) -> Intervals[Key]:
     """Return the sums of chunks by row; the list may be emptied, so that parts that nobody else holds go while copied."""
     table, series, start, end, order, same = rows
-    if not same.any() and all(bool((chunk.counts > 0).all()) and bool((np.diff(chunk.indptr) > 0).all()) for chunk in chunks):
+    if not same.any() and all(chunk.all_filled and bool((np.diff(chunk.indptr) > 0).all()) for chunk in chunks):
         in_place = len(chunks) == 1 and (order[1:] > order[:-1]).all()
         return chunks[0] if in_place else _laid(chunks, table, series, order)
     group = np.empty(len(order), np.int64)

@@ -17,6 +17,9 @@
 #define PLAIN_DIGITS 18     /* always fit 64 bits */
 #define WORD ((Py_ssize_t)sizeof(uint64_t))
 #define MOST_TENTH (UINT64_MAX / 10)
+#define CONTINUED 128       /* bytes of a word but its last one are this or more */
+#define LONGEST_WORD 8
+#define FAR (UINT64_C(1) << 40)
 #define NOT_PLAIN (-1)
 #define NO_ROOM (-2)
 
@@ -130,6 +133,39 @@ static int integers_of(const uint8_t *p, Py_ssize_t size, Py_ssize_t width, int6
   return p == end;
 }
 
+/* ZigZag LEB128 words of HdrHistogram payloads, those of row i at text[starts[i]] up to starts[i + 1], to CSR rows: each count with
+ * its bin, the sum of all that words before it in its row advance. Returns how many counts there are. */
+static Py_ssize_t counts_of(const uint8_t *text, Py_ssize_t size, const int64_t *starts, Py_ssize_t rows, int64_t *indptr,
+                            int64_t *bins, int64_t *counts) {
+  Py_ssize_t entries = 0;
+  indptr[0] = 0;
+  for (Py_ssize_t row = 0; row < rows; row++) {
+    const int64_t end = starts[row + 1];
+    uint64_t bin = 0;
+    if (starts[row] < entries || end < starts[row] || end > size) return NO_ROOM; /* a word is a byte or more */
+    for (int64_t at = starts[row]; at < end;) {
+      uint64_t word = text[at++];
+      if (word >= CONTINUED) {
+        word -= CONTINUED;
+        for (unsigned shift = 7, byte = CONTINUED; byte >= CONTINUED; shift += 7) {
+          if (at == end || shift == 7 * LONGEST_WORD) return NOT_PLAIN;
+          byte = text[at++];
+          word |= (uint64_t)(byte % CONTINUED) << shift;
+        }
+      }
+      if (word & 1) {
+        bin += word / 2 < FAR ? word / 2 + 1 : FAR;
+      } else {
+        bins[entries] = (int64_t)bin++;
+        counts[entries] = (int64_t)(word / 2);
+        entries += word != 0;
+      }
+    }
+    indptr[row + 1] = entries;
+  }
+  return entries;
+}
+
 /* Take objects as columns of words of 64 bits, the last `written` of them to be filled in; -1 and a TypeError where one is no
  * such column. */
 static int columns_of(PyObject **objects, int number, int written, Py_buffer *columns) {
@@ -222,6 +258,29 @@ static PyObject *integer_rows(PyObject *self, PyObject *args) {
   release(&columns, 1);
   if (whole) return PyBool_FromLong(plain);
   PyErr_SetString(PyExc_ValueError, "the columns are not of one length");
+  return NULL;
+}
+
+static PyObject *hdr_rows(PyObject *self, PyObject *args) {
+  enum { STARTS, INDPTR, BINS, COUNTS, NUMBER };
+  PyObject *o[NUMBER];
+  Py_buffer text, c[NUMBER];
+  Py_ssize_t found = NO_ROOM;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "y*OOOO", &text, &o[STARTS], &o[INDPTR], &o[BINS], &o[COUNTS])) return NULL;
+  if (columns_of(o, NUMBER, NUMBER - 1, c) != 0) {
+    PyBuffer_Release(&text);
+    return NULL;
+  }
+  if (length(&c[STARTS]) > 0 && length(&c[INDPTR]) == length(&c[STARTS]) && least(length(&c[BINS]), length(&c[COUNTS])) >= text.len) {
+    Py_BEGIN_ALLOW_THREADS
+    found = counts_of(text.buf, text.len, c[STARTS].buf, length(&c[STARTS]) - 1, c[INDPTR].buf, c[BINS].buf, c[COUNTS].buf);
+    Py_END_ALLOW_THREADS
+  }
+  PyBuffer_Release(&text);
+  release(c, NUMBER);
+  if (found != NO_ROOM) return PyLong_FromSsize_t(found);
+  PyErr_SetString(PyExc_ValueError, "no room for the counts of so many words, or rows lie outside of them");
   return NULL;
 }
 
@@ -449,6 +508,10 @@ static PyMethodDef functions[] = {
     {"integer_rows", integer_rows, METH_VARARGS,
      "integer_rows(text, width, columns) -> whether the text is rows of `width` plain integers\n\n"
      "There must be as many as the columns are long. columns (int64, width x rows) is filled in."},
+    {"hdr_rows", hdr_rows, METH_VARARGS,
+     "hdr_rows(text, starts, indptr, bins, counts) -> counts, or -1 where a word is cut off or has more than eight bytes\n\n"
+     "Row i is the ZigZag LEB128 words text[starts[i]:starts[i + 1]]. indptr, bins and counts (int64) are filled in; the last\n"
+     "two must be as long as the text. ValueError where they are not."},
     {"add_rows", add_rows, METH_VARARGS,
      "add_rows(group, indptr, bins, counts, low, width, dense): add CSR rows to rows of `width` bins.\n\n"
      "The first of these bins is `low`. All are int64. ValueError where one is outside."},

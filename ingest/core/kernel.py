@@ -34,6 +34,7 @@ def words(*columns: NDArray[Any]) -> Iterator[NDArray[np.int64]]:
 
 _compiled = _found()
 fio_rows: Loop | None = getattr(_compiled, "fio_rows", None)
+hdr_rows: Loop | None = getattr(_compiled, "hdr_rows", None)
 integer_rows: Loop | None = getattr(_compiled, "integer_rows", None)
 add_rows: Loop | None = getattr(_compiled, "add_rows", None)
 share: Loop | None = getattr(_compiled, "share", None)

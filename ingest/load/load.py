@@ -395,7 +395,8 @@ def whole_windows(
         if offsets is not None:
             offsets.add(once(source, chunk))
 
-    whole, segments, account, step_ns = Whole(), Segments(), source.context.account, run.step_ns
+    whole: Whole[Series] = Whole()
+    segments, account, step_ns = Segments(), source.context.account, run.step_ns
     account.stored = 0
     for chunk in read(source, Windows(step_ns, in_flight=in_flight), seen):
         rows = segments.apart(chunk.relabelled(in_flight_kind) if in_flight else chunk)

@@ -36,7 +36,7 @@ from ingest.query.burn_rate import BurnAlert, burning
 from ingest.query.coverage import Lack, Rows, cut, cut_at
 from ingest.query.means import check_bins
 from ingest.query.question import Answer
-from ingest.query.windows import regrouped
+from ingest.query.windows import pieces, regrouped
 
 # Whether an objective was met: a verdict for each group of a run, and the episodes in which it was violated.
 
@@ -655,9 +655,10 @@ def _counted_by_host(
     places, host = [answer.by.index(name) for name in labels], answer.by.index(HOST)
     found: dict[Group, dict[str, list[tuple[Int, Int]]]] = {}
     for part in answer.parts:
-        counting = isinstance(promise, Rate) or reported(part) > promise.threshold_ns
-        over = np.append(0, np.cumsum(np.where(counting, part.counts, 0)))
-        each = over[part.indptr[1:]] - over[part.indptr[:-1]]
+        each = np.empty(len(part), np.int64)
+        for place, piece in pieces(part):
+            counting = isinstance(promise, Rate) or reported(piece) > promise.threshold_ns
+            each[place] = row_sums(piece.indptr, np.where(counting, piece.counts, 0))
         rows = np.flatnonzero(each > 0)
         rows = rows[np.lexsort((part.start_ns[rows], part.series[rows]))]
         cuts = np.searchsorted(part.series[rows], np.arange(len(part.table) + 1))

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ingest.core.coverage import WIDTHS, RowWidth, WholeRun, in_last_bin, whole_rows, whole_runs
+from ingest.core.documents import Whole
 from ingest.core.errors import UsageError, counted
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Narrow, Sum, merged
@@ -34,7 +35,7 @@ from ingest.query.question import (
     range_in,
     run_left_out,
 )
-from ingest.query.windows import auto_span, auto_step, check_step, grain_of, ordered, ranges, widen
+from ingest.query.windows import auto_span, auto_step, check_step, grain_of, ordered, ranges, spanned_by_run, widen
 from ingest.store.coverage import (
     being_read,
     caveats_in,
@@ -223,8 +224,8 @@ def _merged(
             plans.append(plan)
             total: Sum[Group] = Sum()
             for part in _windows(holdings, plan, key, step):
-                own = part if step in (0, plan.rollup_step) else merged([coarsened(part, step)])
-                total.add(Narrow.of([own]) if question.narrow else own)
+                if len(part):
+                    total.add(Narrow.of([part]) if question.narrow else part)
             sums.parts += [Narrow.of([part]) for part in total.parts()] if question.narrow else total.parts()
     grains = {record.run: catalogue.grain(record, step, question) for record in chosen}
     if not step and question.in_part:
@@ -426,10 +427,27 @@ def _final_until(record: RunRecord, step: int, begin: int | None, end: int | Non
 
 
 def _windows(holdings: Holdings, plan: Plan, key: AnswerKey, step: int) -> Iterator[Intervals[Group]]:
-    """Yield the windows of a plan under the question's groups."""
-    if plan.rollup_step is None:
-        yield from holdings.document_windows(plan, key, step)
-        return
+    """Yield the windows of a plan at a step (0: the whole range) under the question's groups, added up as they come.
+
+    Those that are made of rollups of a narrower step are held until they are whole: parts of them that came one by one would all
+    have to be added up again, together.
+    """
+    parts = holdings.document_windows(plan, key, step) if plan.rollup_step is None else _rollups(holdings, plan, key, step)
+    if not step:
+        yield from (rows for part in parts for rows in spanned_by_run([part]))
+    elif plan.rollup_step is None:
+        yield from (merged([coarsened(part, step)]) for part in parts)
+    elif plan.rollup_step == step:
+        yield from parts
+    else:
+        whole: Whole[Group] = Whole()
+        for part in parts:
+            yield from whole.add([coarsened(part, step)])
+        yield from whole.rest()
+
+
+def _rollups(holdings: Holdings, plan: Plan, key: AnswerKey, step: int) -> Iterator[Intervals[Group]]:
+    """Yield the rollups of a plan under the question's groups."""
     # Rollups of a wider step than the stored one have exact counts, but bounds of time that are too rough.
     wide = not step and plan.rollup_step not in (WHOLE_RUN, plan.record.step_ns)
     span = holdings.rollup_span(replace(plan, rollup_step=plan.record.step_ns)) if wide else None

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from ingest.core import kernel
 from ingest.read.hdr import payload
 from tests.effort import figure
 
@@ -60,17 +61,12 @@ hostile = st.lists(st.one_of(counted, empty, lone, st.just(b"\x80" * 8 + b"\x02"
 @example(texts=[b"\x01", b"\x02"])
 @example(texts=[b"\x80\x01\x02", b"\x81\x01\x80\x01"])
 def test_rows_of_any_words_hold_what_a_loop_over_their_bytes_finds(texts: list[bytes]) -> None:
-    indptr, bins, counts, too_long = payload.rows_of(texts)
-    for row, text in enumerate(texts):
-        entries = slice(indptr[row], indptr[row + 1])
-        expected, long = in_a_loop(text)
-        assert long == (row in too_long)
-        if not long:
-            assert list(zip(bins[entries].tolist(), counts[entries].tolist(), strict=True)) == expected
-
-
-@pytest.mark.parametrize(("text", "by_words"), [(b"\x03\x02", 0), (b"\xc9\x01\x02", 0), (b"\x03\x03\x02", 1), (b"\x02\x03", 1)])
-def test_words_of_known_writers_are_summed_up_over_counts_alone(text: bytes, by_words: int) -> None:
-    with patch.object(payload, "_by_words", side_effect=payload._by_words) as ordinary:
-        payload.rows_of([b"\x02", text, b"\x02"])
-    assert ordinary.call_count == by_words
+    for compiled in {kernel.hdr_rows, None}:
+        with patch.object(kernel, "hdr_rows", compiled):
+            indptr, bins, counts, too_long = payload.rows_of(texts)
+        for row, text in enumerate(texts):
+            entries = slice(indptr[row], indptr[row + 1])
+            expected, long = in_a_loop(text)
+            assert long == (row in too_long)
+            if not long:
+                assert list(zip(bins[entries].tolist(), counts[entries].tolist(), strict=True)) == expected

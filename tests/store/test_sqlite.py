@@ -16,7 +16,9 @@ from pathlib import Path
 import pytest
 
 from ingest.core.errors import InputError, StoreError
+from ingest.core.intervals import Sum
 from ingest.core.quantiles import parse_percentiles
+from ingest.core.units import Instant
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.query.files import Files
@@ -24,7 +26,9 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.query.story.story import story
 from ingest.read.sources import ReadOptions
+from ingest.store import answers as store_answers
 from ingest.store import open_store
+from ingest.store.sqlite import documents as sqlite_documents
 from ingest.store.sqlite import holdings as sqlite_holdings
 from ingest.view.text import csv_lines
 from oracles.per_io import histogram_files
@@ -100,6 +104,25 @@ def test_rollups_read_five_at_a_time_give_the_same_rows(example_store: Path, mon
     assert answered(example_store, QUESTIONS[name]) == rows
     assert len(batches) > 1
     assert max(batches) == 5
+
+
+@pytest.mark.parametrize("begin", [None, "+7s"])
+def test_documents_of_the_whole_range_are_added_up_as_they_are_read(example_store: Path, monkeypatch, begin) -> None:
+    """Few rows are held: never all documents, however many there are of a group."""
+    since = begin and Instant(7 * SECOND, relative=True)
+    question = Question(by=("host", "job", "op"), where={"kind": "*"}, step="all", begin=since)
+    rows, held = answered(example_store, question), []
+
+    class Noted(Sum):
+        def add(self, part) -> None:
+            held.append(len(part))
+            super().add(part)
+
+    monkeypatch.setattr(sqlite_documents, "BATCH", 40)
+    monkeypatch.setattr(store_answers, "Sum", Noted)
+    assert answered(example_store, question) == rows
+    assert len(held) > len(rows)
+    assert max(held) < len(rows)
 
 
 def test_rollups_hold_the_percentiles_of_the_query_layer(example_store: Path) -> None:

@@ -286,7 +286,8 @@ def opened(path: Path, url: str, *, write: bool) -> sqlite3.Connection:
         if not removed:
             if _check_version(db, url) < SCHEMA_VERSION:
                 _as_newest(db)
-            db.execute("PRAGMA synchronous = NORMAL" if write else "PRAGMA mmap_size = 268435456")
+            if write:
+                db.execute("PRAGMA synchronous = NORMAL")
     except BaseException:
         db.close()
         raise
