@@ -47,7 +47,6 @@ class _Waiting:
         self._name, self._began, self._runs = name or self._name, self._began or time.monotonic(), True
         with suppress(ValueError):  # a command that is called in another thread has no signals
             signal.signal(signal.SIGALRM, self._tick)
-            signal.siginterrupt(signal.SIGALRM, False)
             signal.setitimer(signal.ITIMER_REAL, 1, 1)
 
     def _tick(self, *_: object) -> None:

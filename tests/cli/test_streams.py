@@ -6,6 +6,7 @@ import errno
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -176,6 +177,7 @@ def test_a_command_that_prints_nothing_for_a_second_says_that_it_works(goes_to: 
         os.close(end)
         seen = b""
         while not re.search(rb"tailboard percentiles: \d+ s", seen):
+            assert select.select([main], [], [], 60)[0], seen
             seen += os.read(main, 1 << 16)
         process.stdin.write((FIO / "a_clat_hist.1.log").read_bytes())
         process.stdin.close()
