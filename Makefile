@@ -7,8 +7,10 @@ TRIED := $(VENV)/.tried
 READY := $(VENV)/.ready
 # Programs that tests start need not be compiled each time, wherever that was asked for.
 export PYTHONDONTWRITEBYTECODE :=
+# A test that hangs fails by name with what it was doing: once CI was ended by its limit, and nobody knew why.
+HANGS := -o faulthandler_timeout=300 -o faulthandler_exit_on_timeout=true
 # One more than there are cores, as tests also wait; four at most.
-SPREAD := -n $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 4 ? cores + 1 : 4))) --dist worksteal
+SPREAD := -n $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 4 ? cores + 1 : 4))) --dist worksteal $(HANGS)
 
 .PHONY: demo test test-all test-numpy test-real oldest check soak bench bench-trend build wheel audit clean
 
