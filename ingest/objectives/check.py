@@ -437,7 +437,7 @@ def finding_of(episode: Episode, where: Mapping[str, str], findings: Sequence[Fi
 
     `where` selects what the objective speaks of: what happened to other operations or hosts than these, or on another host than
     the one that was worst, is no cause. Of several that of the worst host comes first, then what does not last much longer than
-    the episode, then the one that accounts for most.
+    the episode, then the first in the story.
     """
     labels = dict(episode.labels) | ({HOST: episode.worst_host} if episode.worst_host else {})
     fitting = [
@@ -448,9 +448,8 @@ def finding_of(episode: Episode, where: Mapping[str, str], findings: Sequence[Fi
         and all(labels.get(name, value) == value and fits(value, where.get(name, "*")) for name, value in finding.who)
     ]
 
-    def order(finding: Finding) -> tuple[bool, bool, float]:
+    def order(finding: Finding) -> tuple[bool, bool]:
         lasts = finding.end_ns - finding.start_ns
-        long = lasts > LONG * (episode.end_ns - episode.start_ns)
-        return bool(episode.worst_host) and HOST not in dict(finding.who), long, -max(finding.share, finding.missing_share)
+        return bool(episode.worst_host) and HOST not in dict(finding.who), lasts > LONG * (episode.end_ns - episode.start_ns)
 
     return min(fitting, key=order, default=None)

@@ -726,3 +726,25 @@ def test_of_a_store_each_row_is_read_once_and_few_are_held_unpacked(
     assert [finding.kind for finding in told.findings] == ["episode"]
     assert (read["documents"], read["rollups"]) == (decoded, rolled_up)
     assert peak < most * 16 * sum(entries)  # a bin and its count unpacked are 16 bytes; as few bytes as they need are 3
+
+
+@pytest.mark.parametrize(("missing", "first"), [(30, "b"), (250, "b"), (299, "c"), (3000, "c")])
+def test_what_lacks_few_operations_does_not_lead_over_what_took_most_of_the_time(missing: int, first: str) -> None:
+    """Of 30,000: `c` is all that is missing of the run, `b` most of its excess; below 300 the first counts by as much less."""
+    cell, values = samples()
+    host, window = host_and_window(cell)
+    values[(host == 1) & (window >= 40) & (window < 60)] *= 8
+    ground = ground_with(cell, values)
+
+    def claims(kind: str, code: int, begin: int, end: int, missing: float) -> Claim:
+        cells = np.zeros(ground.excess_ns.shape, np.bool_)
+        cells[code, begin:end] = True
+        edges = (START + begin * SECOND, START + end * SECOND)
+        details = {"percentile": "p50", "typical_ns": 1e6, "top_ns": 1e8, "silent": True, "open": False, "gap_ns": 4e9}
+        return Claim(kind, ground.groups[code], *edges, cells, value_ns=1e7, times=8.0, missing=missing, details=details)
+
+    both = [claims(EPISODE, 1, 40, 60, 0.0), claims(STALL, 2, 80, 84, float(missing))]
+    told = story_of(ground, detectors=[lambda ground, claims: both])
+    assert kinds(told)[0][1] == first
+    assert {found.missing_share for found in told.findings} == {0, 1}
+    assert max(found.share for found in told.findings) > 0.9

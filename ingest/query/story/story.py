@@ -155,6 +155,7 @@ WITHOUT_EXCESS = (FAILURES, IMBALANCE, OMISSION, MODES, STEP, DRIFT)
 # What a kind explains wherever it is about the same member, whole runs through.
 EXPLAINED = {THROTTLED: (SLOW_MEMBER, MODES), SLOW_MEMBER: (MODES,)}
 KEPT = 0.5
+NOTABLE = 0.01  # of the operations of a run: where less is missing in all, whose part of that is large says little
 KIND = "kind"
 
 # Each is shown what was claimed before it: windows of a stall or a rhythm are no levels, and peers are compared by what is left.
@@ -289,9 +290,12 @@ def story_of(ground: Ground, source: str = "", question: Question = WHOLE, detec
     total = float(excess.sum())
     missing = sum(each.claim.missing for each in shares)
     findings = [_finding(each, ground, total, missing, source) for each in shares]
-    findings.sort(
-        key=lambda found: (found.kind != FAILURES, -max(found.share, found.missing_share), found.start_ns, found.kind, found.who)
-    )
+    notable = NOTABLE * float(ground.samples.sum())
+
+    def weight(found: Finding) -> float:
+        return max(found.share, found.missing_share * min(1.0, found.missing / notable))
+
+    findings.sort(key=lambda found: (found.kind != FAILURES, -weight(found), found.start_ns, found.kind, found.who))
     explained = sum(found.share for found in findings)
     steady = None if question.in_part or question.where.keys() - {"run"} else steady_of(ground)
     runs = question.begin.runs if isinstance(question.begin, Settled) else ()
