@@ -123,7 +123,7 @@ const panels = (() => {
       const thin = wanted.flatMap((p) => thinOf(merged, merged.names, p, wanted.length > 1));
       const frail = points.filter(({ beyond }) => beyond < 10).length;
       const few = thin.length && `${thin.length} of ${all} have too few samples: circles at their maximum.`;
-      const rest = frail && `${frail} rest on fewer than 10 samples beyond them.`;
+      const rest = frail && `${frail} ${frail === 1 ? "rests" : "rest"} on fewer than 10 samples beyond.`;
       const { data, series } = switched({ points, thin, whole: pointsOf(whole, whole.names, wanted) });
       const { ghost, said } = besideOf(merged), says = sayHighest([...data.points, ...data.thin], said, ownWidth(merged.width), few, rest, mixedIn(merged));
       return { merged, ...linesOver({ ...data, ghost }, series, merged.span), says };
