@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ingest.core.breaths import StoredBreaths
-from ingest.core.coverage import KINDS, OMISSION, POLLED, WIDTHS, Caveat
+from ingest.core.coverage import KINDS, OMISSION, POLLED, REFUSED_FILE, WIDTHS, Caveat
 from ingest.core.documents import Whole, check_storable
 from ingest.core.errors import CapacityError, InputError, StoreError, TailboardError, as_text, listed, plural
 from ingest.core.events import Events
@@ -30,7 +30,7 @@ from ingest.read.account import Account, nothing_taken
 from ingest.read.context import SPANS
 from ingest.read.discovery import processes
 from ingest.read.format_names import SNABB
-from ingest.read.missing import CUT_SHORT, REFUSED_FILE, own_step, row_width, unreadable
+from ingest.read.missing import CUT_SHORT, own_step, row_width, unreadable
 from ingest.read.operations import Windows
 from ingest.read.placement import discover
 from ingest.read.polled_series import told_to_others

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ingest.core.coverage import DEFAULT_WIDTH_NS, RowWidth, WholeRow, median_width
+from ingest.core.coverage import DEFAULT_WIDTH_NS, REFUSED_FILE, RowWidth, WholeRow, median_width
 from ingest.core.errors import InputError, UsageError, counted
 from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Narrow, Sum
@@ -58,7 +58,7 @@ from ingest.read.copies import conflicts
 from ingest.read.discovery import processes
 from ingest.read.format_names import HDR, SNABB
 from ingest.read.formats import row_labels, single_events
-from ingest.read.missing import REFUSED_FILE, own_step, row_width, unreadable
+from ingest.read.missing import own_step, row_width, unreadable
 from ingest.read.placement import discover
 from ingest.read.sources import Found, ReadOptions, Source
 

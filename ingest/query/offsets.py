@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.core.coverage import Missing
+from ingest.core.coverage import REFUSED_FILE, Missing
 from ingest.core.errors import InputError, UsageError, counted
 from ingest.core.events import Events
 from ingest.core.grid import MS, SECOND
@@ -37,7 +37,7 @@ from ingest.query.table import Table, label_columns
 from ingest.read import events_once, offset_sources
 from ingest.read.account import Account
 from ingest.read.formats import single_events
-from ingest.read.missing import CUT_SHORT, REFUSED_FILE, unreadable
+from ingest.read.missing import CUT_SHORT, unreadable
 from ingest.read.sources import PREFER_RAW, Source
 
 if TYPE_CHECKING:

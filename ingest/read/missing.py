@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ingest.core.coverage import AGAIN, FEWER, MORE, SEE_INSPECT, Caveat, Missing, RowWidth, labels_of
+from ingest.core.coverage import AGAIN, FEWER, MORE, REFUSED_FILE, SEE_INSPECT, Caveat, Missing, RowWidth, labels_of
 from ingest.core.errors import as_text
 from ingest.core.grid import stored_step
 from ingest.core.intervals import Intervals
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Chunk = TypeVar("Chunk", Events, Intervals[Series])
 
-REFUSED_FILE, CUT_SHORT, REJECTED = "refused", "cut-short", "rejected-rows"
+CUT_SHORT, REJECTED = "cut-short", "rejected-rows"
 SENTENCE = "lines were rejected: their samples are missing"
 HOLES = ("NUL bytes", "more than 1 MiB")  # in the reason of a rejected line that may stand for many rows
 MOST_STRETCHES = 64

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
+from ingest.core.coverage import REFUSED_FILE
 from ingest.core.errors import listed, plural
 from ingest.core.grid import SECOND
 from ingest.core.labels import CORRECTED, OFFSET, bare_kind
-from ingest.read.missing import REFUSED_FILE
 from ingest.store.lifecycle import step_in, unfinished
 from ingest.store.records import COMPLETE, DELETING, SINCE, WATCHED, RunRecord, SourceRecord, stored_samples
 

@@ -288,7 +288,7 @@ def refused(done: subprocess.CompletedProcess[str], status: int, *words: str) ->
         (("percentiles", EXAMPLE, "--input-format", "none.yml"), 3, "none.yml: there is no such file"),
         (("report", EXAMPLE, "--marks", "none.csv"), 3, "none.csv: there is no such file"),
         (("check", "none.yml", EXAMPLE), 3, "none.yml: there is no such file"),
-        (("replay", "none.ndjson"), 3, "none.ndjson: there is no such file"),
+        (("replay", "none.ndjson"), 2, "replay takes a file of refused documents and the server"),
         (("load", EXAMPLE, "--run", "a*"), 2, "plain name"),
         (("load", EXAMPLE), 2, "--run"),
         (("fly",), 2, "fly"),

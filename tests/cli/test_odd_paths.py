@@ -194,17 +194,17 @@ EMPTY = "is a variable of the shell not set?"
         (
             ("inspect", "sqlite:x y.db"),
             2,
-            "inspect takes files and folders; tailboard runs list --store 'sqlite:x y.db' shows what it holds",
+            "inspect takes files and folders; tailboard runs list 'sqlite:x y.db' shows what it holds",
         ),
         (
             ("load", "http://x:9200", "--run", "r"),
             2,
-            "http://x:9200 is a store, and load takes files and folders; tailboard runs list",
+            "http://x:9200 is a store, and load takes files and folders; --store http://x:9200 has load write to it",
         ),
         (
             ("watch", "sqlite:x.db", "--run", "r"),
             2,
-            "sqlite:x.db is a store, and watch takes files and folders; tailboard runs list",
+            "sqlite:x.db is a store, and watch takes files and folders; --store sqlite:x.db has watch write to it",
         ),
         (("load", "-", "--run", "r"), 2, "load takes files and folders, not standard input: write it into a file"),
     ],

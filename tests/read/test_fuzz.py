@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from ingest.core.coverage import REFUSED_FILE
 from ingest.core.errors import TailboardError
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.read.missing import REFUSED_FILE
 from ingest.read.sources import ReadOptions
 from tests.effort import figure
 from tests.mutations import Mutation, mutated

@@ -161,7 +161,7 @@ def test_a_picture_shows_one_group(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def lit(folder: Path, answer: OffsetMap) -> OffsetMap:
-    return highlighted(answer, mapped(folder, lit={"process": ("p1",)}))
+    return highlighted(answer, mapped(folder, lit={"process": "p1"}))
 
 
 @pytest.mark.slow
