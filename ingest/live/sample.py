@@ -35,18 +35,24 @@ PIECE = 1 << 16
 
 
 class Stop:
-    """Whether a sampler is to end, for which reason; ends a wait, and the command that runs."""
+    """Whether a sampler is to end, for which reason; ends a wait, and the command that runs.
+
+    A wait is for a lock that a signal lets go: an Event has a lock inside, which a signal that comes while the wait begins or
+    ends would wait for without an end.
+    """
 
     def __init__(self) -> None:
         self.why = ""
         self.signal = 0
-        self._event = threading.Event()
+        self._going = threading.Lock()
+        self._going.acquire()
         self._group: int | None = None
 
     def __call__(self, number: int, _: object) -> None:
         """Take a signal."""
         self.signal, self.why = number, signal.Signals(number).name
-        self._event.set()
+        if self._going.locked():
+            self._going.release()
         self._kill()
 
     def running(self, group: int | None) -> None:
@@ -57,7 +63,8 @@ class Stop:
 
     def wait(self, wait_seconds: float) -> None:
         """Return after a while, or when stopped."""
-        self._event.wait(wait_seconds)
+        if not self.why:
+            self._going.acquire(timeout=wait_seconds)
 
     def _kill(self) -> None:
         if self._group is not None:

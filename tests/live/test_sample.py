@@ -433,3 +433,20 @@ def test_without_a_file_records_go_to_standard_output(tmp_path: Path, capsys: py
     assert tailboard(["sample", "--for", "1ms", "--", script(tmp_path, "echo -- $1 --for"), "--for"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["record"] for line in lines] == ["begin", "poll", "end"] and lines[1]["said"] == "-- --for --for\n"
+
+
+def test_a_signal_at_any_moment_ends_a_wait() -> None:
+    """Thousands of them around a wait's beginning and end: watch and sample end with the first, and hang at none."""
+    script = """
+import random, signal
+from ingest.live.sample import Stop
+random.seed(1)
+for _ in range(4000):
+    stop = Stop()
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, random.random() * 1e-4 + 1e-6)
+    while not stop.why:
+        stop.wait(2e-5)
+    stop.wait(3600)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60, cwd=Path(__file__).parents[2])
