@@ -72,7 +72,7 @@ INSTEAD = {  # of formats
     "xlsx": "csv opens in a spreadsheet",
     "xls": "csv opens in a spreadsheet",
     "pdf": "png and svg are pictures, tailboard report writes a page that prints",
-    "html": "tailboard report writes pages",
+    "html": "tailboard report writes a page, compare and trend write one with -o page.html",
     "text": "table is for people",
 }
 OPTIONS_MEANT = {  # what people type for options of other names; a sentence where there is none
@@ -90,7 +90,7 @@ OPTIONS_MEANT = {  # what people type for options of other names; a sentence whe
     **dict.fromkeys(("--threads", "--workers", "-j"), "--jobs"),
     "--limit": "--all",
     "--threshold": "tailboard check --sla 'p99<5ms' judges, percentiles --below 5ms counts",
-    "--html": "tailboard report writes a page",
+    "--html": "tailboard report writes a page, compare and trend write one with -o page.html",
     "--open": "the page that is written opens in any browser",
     **dict.fromkeys(("--tz", "--timezone"), "times are in UTC; --time local shows those of this machine"),
     **dict.fromkeys(("--verbose", "-v"), "tailboard inspect --why FILE says what an answer rests on"),

@@ -137,6 +137,7 @@ LINES = [  # what is typed, exit status, how the first line begins (of stdout wh
     ("percentiles A --where 'op!=write' --step all", 0, f"{TABLE}, whole range, 41,607 samples"),
     ("percentiles A --where 'host!=ceph-*'", 3, "no host matches anything but ceph-*: "),
     ("explain A --html", 2, "there is no option --html: tailboard report writes a page"),
+    ("compare my/archive other/archive --html", 2, "there is no option --html: tailboard report writes a page, compare and trend write one"),
     ("report A --open", 2, "there is no option --open: the page that is written opens in any browser"),
     ("report A -o r.pdf", 2, "-o r.pdf: a report is one HTML page, such as report.html; a browser prints it"),
     ("report A -o r.png", 2, "-o r.png: a report is one HTML page, such as report.html; tailboard report --card writes a picture"),
