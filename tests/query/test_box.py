@@ -141,6 +141,7 @@ def test_300_random_boxes_equal_brute_force_over_the_documents(example) -> None:
     assert filled > number / 3
 
 
+@pytest.mark.slow
 def test_random_boxes_against_before_after_and_their_time_equal_brute_force_over_the_documents(example, capsys) -> None:
     files, ground = example
     (record,) = files.runs()

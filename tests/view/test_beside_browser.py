@@ -23,6 +23,7 @@ def reported(archive, tmp_path_factory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_line_of_another_run_is_its_percentile_at_the_same_time_since_the_start(browser, reported: Path) -> None:
     earlier = Files([EARLIER])
     (record,) = earlier.runs()
@@ -45,6 +46,7 @@ def test_the_line_of_another_run_is_its_percentile_at_the_same_time_since_the_st
         assert rows_of(page, "percentiles", "ghost") == [] and "Grey" not in page.locator("#percentiles-says").inner_text()
 
 
+@pytest.mark.slow
 def test_only_one_run_can_be_beside_and_the_same_name_is_told_apart(archive, tmp_path: Path, browser, capsys) -> None:
     path, store = tmp_path / "report.html", f"sqlite:{tmp_path / 'two.db'}"
     for run in ("one", "two"):

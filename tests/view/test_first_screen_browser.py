@@ -90,6 +90,7 @@ def test_d9_the_story_and_the_drawn_map_and_the_hosts_are_on_the_first_screen(op
         assert box(page, "#worst-rows")["y"] > bottoms[-1]
 
 
+@pytest.mark.slow
 def test_what_the_first_screen_has_no_room_for_is_a_line_each_until_it_is_opened(opened, example):
     with opened(example, folded=True, size=SCREEN) as page:
         assert set(page.evaluate("Object.keys(tailboard.views)")) == {"percentiles", "heatmap", "hosts"}
@@ -588,6 +589,7 @@ FRAMED = """(width) => { document.querySelector("main").style.width = width;
   return found; }"""
 
 
+@pytest.mark.slow
 def test_on_paper_that_is_narrower_frames_stay_where_they_are_in_the_pictures(opened, told):
     with opened(told, by=("host",), size=SCREEN) as page:
         page.emulate_media(media="print")

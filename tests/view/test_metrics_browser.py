@@ -6,6 +6,8 @@ import csv
 import io
 from pathlib import Path
 
+import pytest
+
 from ingest.cli import run as command
 from ingest.core.units import Instant
 from ingest.view.page.panels.marks import Shown
@@ -17,6 +19,7 @@ from tests.view.page import HOSTILE, rows_of, settle
 VALUES = {"ceph-b sdb %util": {0: 12.5, 5: 99.9, 40: 3.0}, "temperature <b>": {-5: 1.0, 10: -4.0, 20: 7.0, 900: 1.0}}
 
 
+@pytest.mark.slow
 def test_each_metric_is_a_picture_on_the_axis_of_time(browser, archive, tmp_path: Path, capsys) -> None:
     path, file = tmp_path / "report.html", tmp_path / "iostat.csv"
     lines = [f"{at:+d}s,{name},{value}" for name, values in VALUES.items() for at, value in values.items()]

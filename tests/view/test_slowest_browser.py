@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from ingest.cli import run as command
 from ingest.query.files import Files
 from ingest.query.question import Question
@@ -16,6 +18,7 @@ from tests.view.page import choose, settle
 STATED = ["--t0", str(ZERO // 10**9), "--fio-version", "3.33"]
 
 
+@pytest.mark.slow
 def test_the_slowest_operations_are_listed_and_lead_to_their_time(browser, tmp_path: Path) -> None:
     for run in ("one", "two"):
         (tmp_path / "logs" / run).mkdir(parents=True)
@@ -50,6 +53,7 @@ def test_the_slowest_operations_are_listed_and_lead_to_their_time(browser, tmp_p
         assert rows.count() == MOST and {row.get_attribute("data-run") for row in rows.all()} == {other}
 
 
+@pytest.mark.slow
 def test_logs_without_single_operations_have_no_such_panel(browser, archive, tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     for log in archive.rglob("*clat_hist*"):
