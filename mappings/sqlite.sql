@@ -172,7 +172,7 @@ CREATE TABLE episodes (
   lowest_rate REAL,
   PRIMARY KEY (run, objective, labels, start_ns)
 );
-CREATE TABLE verdicts (
+CREATE TABLE judgements (
   run TEXT NOT NULL,
   objective TEXT NOT NULL,
   start_ns INTEGER NOT NULL,

@@ -39,7 +39,7 @@ WRITTEN = {
     "points": sqlite_breaths.POINTS,
     "marks": sqlite.MARKS,
     "episodes": sqlite_episodes.EPISODES,
-    "verdicts": sqlite_episodes.VERDICTS,
+    "judgements": sqlite_episodes.JUDGEMENTS,
     "findings": sqlite_findings.FINDINGS,
 }
 

@@ -38,12 +38,11 @@ def demo(options: Options) -> None:
     from ingest.cli import tailboard
     from ingest.query.question import Question
     from ingest.query.story.story import stories
+    from ingest.store import open_store
 
     archive = assets(EXAMPLES) / ARCHIVE
     if not archive.is_dir():
         raise InputError("this installation came without the example archive: install it again, or run the demo in a checkout")
-    from ingest.store import open_store
-
     for words in (
         ["load", str(archive), "--run", RUN, "--store", STORE],
         ["percentiles", STORE, "--step", "all", "--by", "host", "-p", PERCENTILES],

@@ -90,14 +90,13 @@ OPTIONS_MEANT = {  # what people type for options of other names; a sentence whe
     **dict.fromkeys(("--threads", "--workers", "-j"), "--jobs"),
     "--limit": "--all",
     "--threshold": "tailboard check --sla 'p99<5ms' judges, percentiles --below 5ms counts",
-    "--html": "tailboard report writes a page, compare and trend write one with -o page.html",
     "--open": "the page that is written opens in any browser",
     **dict.fromkeys(("--tz", "--timezone"), "times are in UTC; --time local shows those of this machine"),
     **dict.fromkeys(("--verbose", "-v"), "tailboard inspect --why FILE says what an answer rests on"),
     **dict.fromkeys(("--quiet", "-q"), "notes go to stderr, 2>/dev/null leaves them out"),
     "-V": "tailboard --version",
     "--sort": "rows are in the order of time; csv and json can be sorted",
-    "--pdf": "tailboard report writes a page that prints",
+    **{f"--{form}": INSTEAD[form] for form in ("html", "pdf")},
     "--title": "a page is named after its runs: --run NAME",
 }
 FIRST = {"show": "heatmap", "runs": "list", "store": "doctor"}  # what a path or a store behind these words most likely is for

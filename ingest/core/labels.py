@@ -17,6 +17,7 @@ IN_FLIGHT = "in-flight"
 CORRECTED = "corrected"
 ALTERNATIVE = "\n"  # between the globs that one label may match: no label holds one
 NOT = "!"  # before a glob that a label may not match
+NOT_ITSELF = f"[{NOT}]"  # at the beginning of a glob: the letter
 OFFSET = "offset"
 LAG = "lag"  # how late something woke up, or what was between two events: no latency of an operation
 MEAN = ".mean"
@@ -107,12 +108,10 @@ def kinds_made_of(kind: str) -> tuple[str, ...]:
 def fits(label: str, globs: str) -> bool:
     """Return whether a label matches a glob, or one of several: each is a line of `globs` (`ALTERNATIVE` parts them).
 
-    Of those that begin with `!` (`NOT`) it may match none; where all do, it may be anything else.
+    Of those that begin with `!` (`NOT`) it may match none; where all do, it may be anything else. `[!]` stands for the letter.
     """
-    wanted, others = wanted_and_others(globs)
-    return (not wanted or any(fnmatchcase(label, glob) for glob in wanted)) and not any(
-        fnmatchcase(label, glob) for glob in others
-    )
+    wanted, others = ([fnmatchcase(label, _pattern(glob)) for glob in some] for some in wanted_and_others(globs))
+    return (not wanted or any(wanted)) and not any(others)
 
 
 @cache
@@ -120,6 +119,11 @@ def wanted_and_others(globs: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the globs of which a label has to match one, and those of which it may match none."""
     each = globs.split(ALTERNATIVE)
     return tuple(glob for glob in each if glob[:1] != NOT), tuple(glob[1:] for glob in each if glob[:1] == NOT)
+
+
+def _pattern(glob: str) -> str:
+    """Return a glob as `fnmatch` takes it."""
+    return NOT + glob.removeprefix(NOT_ITSELF) if glob.startswith(NOT_ITSELF) else glob
 
 
 def is_pattern(globs: str) -> bool:
@@ -151,7 +155,7 @@ def run_matches(run: str, globs: Iterable[str]) -> bool:
 @cache
 def _any_of(globs: tuple[str, ...]) -> Callable[[str], object]:
     """Return what says of a run whether a glob matches it: compiled once, as a question asks it of each of many runs."""
-    whole = map(as_text, globs)  # as runs are named after folders
+    whole = map(as_text, map(_pattern, globs))  # as runs are named after folders
     return re.compile("|".join(translate(text) for glob in whole for text in (glob, f"{glob}/*"))).match
 
 

@@ -22,6 +22,8 @@ from ingest.core.labels import (
     IN_FLIGHT,
     LAYER,
     LAYERS,
+    NOT,
+    NOT_ITSELF,
     OK,
     OUTCOME,
     Group,
@@ -365,7 +367,8 @@ def where_words(where: Mapping[str, str]) -> list[str]:
 
 def literal(text: str) -> str:
     """Return the glob that matches exactly this text."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)
+    glob = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)
+    return NOT_ITSELF + glob[1:] if glob[:1] == NOT else glob
 
 
 def edges_of(begin: Instant | None, end: Instant | None, run_start_ns: int) -> Bounds:

@@ -196,8 +196,8 @@ class Store(Origin, Protocol):
     def marks_of(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
         """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
 
-    def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode], came: Judgement | None = None) -> None:
-        """Write all episodes of an objective in a run and what came of it, in place of what an earlier check has left."""
+    def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode], judgement: Judgement | None = None) -> None:
+        """Write all episodes of an objective in a run and the judgement of it, in place of what an earlier check has left."""
 
     def keep_findings(self, run: str, documents: Sequence[StoredFinding]) -> None:
         """Write all findings of a run, in place of those that an earlier load has left."""

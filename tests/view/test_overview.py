@@ -99,6 +99,23 @@ def test_threads_host_after_host_are_what_the_store_answers(stored, monkeypatch)
     assert told(run.threads) == told(stored.answer(Question(by=run.threads.by, step=run.threads.step_ns)))
 
 
+def test_hosts_whose_names_begin_as_what_leaves_out_does_are_asked_for_one_by_one(tmp_path, monkeypatch):
+    """`--where host=!b` is all hosts but b: a host called !b was answered for by all the others, in each of their places."""
+    monkeypatch.setattr(overview, "FEW_SERIES", 3)
+    (tmp_path / "events.yml").write_text("start: start_s\nlatency: took_s\nunit: s\nlabels: {host: host}\n")
+    rows = [
+        f"{ZERO // SECOND + at},0.00{number},{host}"
+        for number, host in enumerate(("!a", "!b", "b", "!", "[!]b"), 1)
+        for at in range(9)
+    ]
+    (tmp_path / "log.csv").write_text("\n".join(["start_s,took_s,host", *rows]) + "\n")
+    words = [str(tmp_path / "log.csv"), "--input-format", str(tmp_path / "events.yml"), "--run", "!r", "--no-offsets"]
+    assert command(["load", *words, "--store", f"sqlite:{tmp_path / 's.db'}"]) == 0
+    with SqliteStore(str(tmp_path / "s.db")) as store:
+        (found,) = overviews(store, ["!r"], Question())
+    assert found.threads.samples == found.cluster.samples == 45
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_thinned_rows_keep_count_p50_p99_and_max(weighted):
     origin = Made(random_rows(17))

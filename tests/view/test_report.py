@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from ingest.cli import run as command
 from ingest.core.errors import InputError, UsageError
 from ingest.core.intervals import merged
+from ingest.core.labels import NOT, fits, run_matches
 from ingest.core.layout import LogLinear, fio_layout
 from ingest.core.quantiles import parse_percentiles
 from ingest.query.files import Files
@@ -254,6 +255,10 @@ def test_a_literal_glob_matches_itself_alone():
     for name in ("a*b", "a[1]?", "plain", "[!x]"):
         assert fnmatchcase(name, literal(name))
     assert not fnmatchcase("axb", literal("a*b"))
+    for name, others in {"!a": ("a", "b", "[!]a"), "!!": ("!", "b"), "!a*[": ("!ab[", "a*[")}.items():  # where ! alone leaves out
+        assert fits(name, literal(name)) and run_matches(name, [literal(name)])
+        assert not any(fits(other, literal(name)) or run_matches(other, [literal(name)]) for other in others)
+        assert not fits(name, NOT + literal(name)) and fits("b", NOT + literal(name))
 
 
 @pytest.mark.slow

@@ -197,11 +197,10 @@ def every_count(ground: Ground) -> Counts:
     return ground.once(counts_of)
 
 
-def counts_of(ground: Ground, aside: Bool | bool = False) -> Counts:  # noqa: FBT001, FBT002
+def counts_of(ground: Ground, aside: Bool | None = None) -> Counts:
     """Return what is counted of a ground, without the cells (G, T) that are left `aside`."""
-    counted, cuts, table = ground.once(_cells)
-    fine = counted * np.logical_not(aside)
-    known = _known(ground) & np.logical_not(aside)
+    (counted, cuts, table), kept = ground.once(_cells), np.True_ if aside is None else ~aside
+    fine, known = counted * kept, _known(ground) & kept
     whole = np.flatnonzero(ground.whole)
     first, count = int(whole[0]), int(whole[-1]) + 1 - int(whole[0])
     width = -(-count // MOST)

@@ -118,7 +118,7 @@ def made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]
     for mark in store.marks_of([record.run]):
         yield mark_line(record.run, mark, names)
     yield from (episode_line(episode, names) for episode in store.episodes([record.run]))
-    yield from (judgement_line(came, names) for came in store.judgements(record.run))
+    yield from (judgement_line(judgement, names) for judgement in store.judgements(record.run))
     stamp = stamp_of(record, store.sources(record.run))
     for finding in store.findings_of([record.run]):
         yield finding_line(finding, names, of_now=finding.stamp == stamp)

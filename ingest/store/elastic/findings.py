@@ -43,12 +43,12 @@ from ingest.store.records import SourceRecord
 
 
 PROMISE = ("percentile", "threshold_ns", "window_ns", "least_rate")
-CAME = {"terms": {"episode.state": [MET, VIOLATED, CANNOT_TELL]}}
+JUDGED = {"terms": {"episode.state": [MET, VIOLATED, CANNOT_TELL]}}
 FOUND = ("peak_ns", "peak_open", "samples", "windows", "silent", "thin", "worst_host", "state", "lowest_rate")
 
 
 def keep_episodes(
-    connection: Connection, names: Names, run: str, objective: str, episodes: Sequence[Episode], came: Judgement | None
+    connection: Connection, names: Names, run: str, objective: str, episodes: Sequence[Episode], judgement: Judgement | None
 ) -> None:
     """Write all episodes of an objective in a run and what came of it, then delete those of an earlier check that no longer hold.
 
@@ -62,9 +62,9 @@ def keep_episodes(
         raise StoreError(f"{url} has no place for episodes of a rate: tailboard store setup --elasticsearch {url} --overwrite")
     index, kept = names.one("episodes"), {episode.id for episode in episodes}
     lines = [episode_line(episode, names) for episode in episodes]
-    if came:
-        kept.add(came.id)
-        lines.append(judgement_line(came, names))
+    if judgement:
+        kept.add(judgement.id)
+        lines.append(judgement_line(judgement, names))
     whose = {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"objective.name": objective}}]}}
     there = hits(connection, index, whose, source=False)
     lines += [deletion(hit["_index"], hit["_id"]) for hit in there if hit["_id"] not in kept]
@@ -76,23 +76,23 @@ def episode_line(episode: Episode, names: Names) -> bytes:
     return writing_line(names.one("episodes"), episode.id, _episode_document(episode))
 
 
-def judgement_line(came: Judgement, names: Names) -> bytes:
+def judgement_line(judgement: Judgement, names: Names) -> bytes:
     """Return what came of an objective as both lines of a bulk request."""
-    times = {"start_ns": came.start_ns, "end_ns": came.end_ns, "end": came.end_ns // MS}
-    promise = {"percentile": came.percentile, "threshold_ns": came.threshold_ns, "window_ns": came.window_ns}
+    times = {"start_ns": judgement.start_ns, "end_ns": judgement.end_ns, "end": judgement.end_ns // MS}
+    promise = {"percentile": judgement.percentile, "threshold_ns": judgement.threshold_ns, "window_ns": judgement.window_ns}
     document = {
-        "@timestamp": came.start_ns // MS,
-        "run": {"id": came.run},
-        "kind": came.kind,
-        "objective": {"name": came.objective, **promise},
-        "episode": {**times, "state": came.state},
+        "@timestamp": judgement.start_ns // MS,
+        "run": {"id": judgement.run},
+        "kind": judgement.kind,
+        "objective": {"name": judgement.objective, **promise},
+        "episode": {**times, "state": judgement.state},
     }
-    return writing_line(names.one("episodes"), came.id, document)
+    return writing_line(names.one("episodes"), judgement.id, document)
 
 
 def episodes_of(connection: Connection, names: Names, runs: Iterable[str]) -> list[Episode]:
     """Return the episodes of runs in time order."""
-    of_runs = {"bool": {"filter": [{"terms": {"run.id": sorted(runs)}}], "must_not": [CAME]}}
+    of_runs = {"bool": {"filter": [{"terms": {"run.id": sorted(runs)}}], "must_not": [JUDGED]}}
     stored = documents(connection, names.one("episodes"), of_runs)
     episodes = [_episode(document) for document in stored]
     return sorted(

@@ -394,10 +394,10 @@ class ElasticStore(Store):
         """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
         return marks_of(self.connection, self.names, runs)
 
-    def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode], came: Judgement | None = None) -> None:
-        """Write all episodes of an objective in a run and what came of it, in place of what an earlier check has left."""
+    def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode], judgement: Judgement | None = None) -> None:
+        """Write all episodes of an objective in a run and the judgement of it, in place of what an earlier check has left."""
         with keeping(self, "episodes", run):
-            keep_episodes(self.connection, self.names, run, objective, episodes, came)
+            keep_episodes(self.connection, self.names, run, objective, episodes, judgement)
 
     def episodes(self, runs: Iterable[str]) -> list[Episode]:
         """Return the episodes of runs in time order."""

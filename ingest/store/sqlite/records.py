@@ -111,7 +111,7 @@ def is_current(db: sqlite3.Connection, run: RunRecord, source: SourceRecord) -> 
 PROMISE = ("kind", "percentile", "threshold_ns", "window_ns", "least_rate")
 FOUND = ("peak_ns", "peak_open", "samples", "windows", "silent", "thin", "worst_host", "state", "lowest_rate")
 EPISODES = ("run", "objective", "labels", "start_ns", "end_ns", *PROMISE, *FOUND)
-VERDICTS = ("run", "objective", "start_ns", "end_ns", "kind", "percentile", "threshold_ns", "window_ns", "state")
+JUDGEMENTS = ("run", "objective", "start_ns", "end_ns", "kind", "percentile", "threshold_ns", "window_ns", "state")
 
 
 # Findings in a SQLite store: a row for the story of a run and one for each finding, always of one load.

@@ -73,9 +73,9 @@ from ingest.store.sqlite.lifecycle import coarsen, widen
 from ingest.store.sqlite.records import (
     EPISODES,
     FINDINGS,
+    JUDGEMENTS,
     RUNS,
     SOURCES,
-    VERDICTS,
     WATCHES,
     breaths_of,
     check_run,
@@ -403,12 +403,12 @@ class SqliteStore(Store):
             rows = fields_of(self.db, "marks", MARKS, "ORDER BY at_ns, text", runs=set(runs))
             return [noted(**fields) for fields in rows]
 
-    def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode], came: Judgement | None = None) -> None:
-        """Write all episodes of an objective in a run and what came of it, in place of what an earlier check has left."""
+    def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode], judgement: Judgement | None = None) -> None:
+        """Write all episodes of an objective in a run and the judgement of it, in place of what an earlier check has left."""
         with self.transaction() as db:
             check_run(db, run)
             keep(db, "episodes", EPISODES, episodes, run=run, objective=objective)
-            keep(db, "verdicts", VERDICTS, [came] if came else [], run=run, objective=objective)
+            keep(db, "judgements", JUDGEMENTS, [judgement] if judgement else [], run=run, objective=objective)
 
     def episodes(self, runs: Iterable[str]) -> list[Episode]:
         """Return the episodes of runs in time order."""
@@ -424,7 +424,7 @@ class SqliteStore(Store):
         from ingest.query.episodes import Judgement
 
         with self._store_errors():
-            rows = fields_of(self.db, "verdicts", VERDICTS, "ORDER BY objective", runs={run})
+            rows = fields_of(self.db, "judgements", JUDGEMENTS, "ORDER BY objective", runs={run})
         return [Judgement(**fields) for fields in rows]
 
     def keep_findings(self, run: str, documents: Sequence[StoredFinding]) -> None:
