@@ -33,10 +33,10 @@ const story = (() => {
       const link = charting.make("a", { href: addressOf(wanted), title: told(finding, text), ...(here && { ariaCurrent: "true" }) }, part("b", said.slice(0, first)), said.slice(first));
       return part("li", shareOf(finding), link);
     }
-    // What each may come from, that of the largest share first, said once where several may come from the same.
+    // What each may come from, said once where several may come from the same.
     function whyOf(findings) {
       const names = (reason) => findings.filter(({ consistent }) => consistent === reason).map(({ who = {} }) => [...(who.host ? [] : ["all hosts"]), ...Object.values(who)].join(" "));
-      const reasons = [...new Set(findings.sort((a, b) => b.share - a.share).map(({ consistent }) => consistent))].filter(Boolean).map((reason) => `${reason} (${names(reason).join(", ")})`);
+      const reasons = [...new Set(findings.map(({ consistent }) => consistent))].filter(Boolean).map((reason) => `${reason} (${names(reason).join(", ")})`);
       return reasons.length > 0 && `Consistent with ${reasons.join("; ")}.`;
     }
     // What stands behind a finding, in the words of the terminal.
