@@ -317,7 +317,7 @@ def test_excess_is_what_numpy_says(seed: int, monkeypatch) -> None:
     rows, others = (each.take(np.flatnonzero(np.diff(each.indptr))) for each in (rows, others))
     group = rng.integers(0, len(others), len(rows))
     fast = excess_of(rows, group, others)
-    monkeypatch.setattr(kernel, "areas", None)
+    monkeypatch.setattr(kernel, "excess_rows", None)
     assert fast.tolist() == excess_of(rows, group, others).tolist()
 
 
@@ -332,10 +332,10 @@ def test_what_does_not_fit_findings_is_an_error() -> None:
             kernel.cut_levels(*good[:place], wrong, *good[place + 1 :])
     bins, two, one = np.array([0, 1]), np.array([0.0, 1.0]), np.array([1.0])
     rows = [np.array([0, 2]), bins, np.array([1, 1]), two, two, two, one, np.zeros(1), one, np.empty(1)]
-    kernel.areas(*rows)
+    kernel.excess_rows(*rows)
     for place, wrong in ((0, np.array([0, 3])), (0, np.array([1, 1])), (0, np.array([0, -1])), (1, bins + 1), (1, bins - 1), (4, one), (6, np.empty(0)), (9, two)):  # fmt: skip
         with pytest.raises(ValueError, match="do not fit"):
-            kernel.areas(*rows[:place], wrong, *rows[place + 1 :])
+            kernel.excess_rows(*rows[:place], wrong, *rows[place + 1 :])
 
 
 @compiled

@@ -475,7 +475,7 @@ static int gained(const int64_t *indptr, const int64_t *bins, const int64_t *cou
   return 0;
 }
 
-static PyObject *areas(PyObject *self, PyObject *args) {
+static PyObject *excess_rows(PyObject *self, PyObject *args) {
   enum { INDPTR, BINS, COUNTS, VALUES, UNDER, UPTO, KNOTS, AREA, BELOW, OUT, NUMBER };
   PyObject *o[NUMBER];
   Py_buffer c[NUMBER];
@@ -522,8 +522,8 @@ static PyMethodDef functions[] = {
      "cut_levels(below, weights, due, logs, penalty, best, back): fill in where the cheapest level that ends at each place begins.\n\n"
      "below (int64, sets x counts x places) are sums before each place, weights (sets x counts) those of x log x, due (sets x\n"
      "places, or empty) sums of what was due, logs logarithms from 0 to 2^18; best (places) is scratch, back (int64) sets x places."},
-    {"areas", areas, METH_VARARGS,
-     "areas(indptr, bins, counts, values, under, upto, knots, area, below, out): fill in the excess of CSR rows.\n\n"
+    {"excess_rows", excess_rows, METH_VARARGS,
+     "excess_rows(indptr, bins, counts, values, under, upto, knots, area, below, out): fill in the excess of CSR rows.\n\n"
      "values, under and upto are of each bin, knots, area and below of the reference; ValueError where a bin is none of these."},
     {NULL, NULL, 0, NULL},
 };

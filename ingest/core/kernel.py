@@ -39,7 +39,7 @@ integer_rows: Loop | None = getattr(_compiled, "integer_rows", None)
 add_rows: Loop | None = getattr(_compiled, "add_rows", None)
 share: Loop | None = getattr(_compiled, "share", None)
 cut_levels: Loop | None = getattr(_compiled, "cut_levels", None)
-areas: Loop | None = getattr(_compiled, "areas", None)
+excess_rows: Loop | None = getattr(_compiled, "excess_rows", None)
 
 
 def in_words() -> str:

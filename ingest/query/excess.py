@@ -56,10 +56,10 @@ def excess_of(rows: Intervals[Group], group: Int, reference: Intervals[Group]) -
         known = values, under, upto, knots, area, below
         for piece, own in pieces(rows.take(mine)):
             excess = np.empty(len(own))
-            if kernel.areas is None:
+            if kernel.excess_rows is None:
                 excess = own.samples * _areas(own, *known)
             else:
-                kernel.areas(*kernel.words(own.indptr, own.bins, own.counts), *known, excess)
+                kernel.excess_rows(*kernel.words(own.indptr, own.bins, own.counts), *known, excess)
             out[mine[piece]] = excess
     return out
 
