@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from effort import figure
 from ingest.core.layout import fio_layout
-from ingest.query.story.ground import DRIFT, MODES, RHYTHM, SECOND, STEP, Claim, Ground
+from ingest.query.story.ground import DRIFT, EPISODE, MODES, RHYTHM, SECOND, STEP, Claim, Ground
 from ingest.query.story.segments import changes, gatherings
-from ingest.query.story.shapes import beat_of, modes, periods_of, rhythms
+from ingest.query.story.shapes import beat_of, modes, periods_of, rhythms, stalls
 from ingest.query.story.story import joined, story_of
 from query.findings_runs import START, Run, ground_from, wander
 
@@ -299,3 +299,64 @@ def test_a_plateau_of_a_third_of_the_run_and_two_episodes_are_found(slow: list[t
     assert times == slow
     assert {dict(found.who)["host"] for found in told} == {"c"}
     assert all(found.times == pytest.approx(8, rel=0.1) for found in told)
+
+
+def test_an_outage_is_told_in_the_window_that_holds_most_of_it_and_by_what_waited_for_it() -> None:
+    """A row of a log lies in two windows of the run: what waited 0.4 s of the row is seen in both."""
+    run = run_of(11)
+    run.slow[1, 100:102] = 0.3, 0.08
+    run.sigma = 0.2
+    (found,) = [claim for claim in changes(run.ground()) if claim.kind == EPISODE]
+    assert (host_of(found), (found.start_ns - START) / SECOND, (found.end_ns - START) / SECOND) == ("b", 100, 101)
+    assert found.times is not None and found.times > 6 and found.details["percentile"] != "p50"
+    assert found.cells[1, 101]
+
+
+def test_what_a_stall_made_wait_hides_no_slow_share_of_other_times() -> None:
+    run = run_of(12)
+    run.rate[:, 200:206] = 0
+    run.rate[:, 206] *= 7
+    run.level[:, 206] += np.log(4000)
+    run.slow[:, 60:110] = 0.02
+    told = story_of(run.ground()).findings
+    assert [(found.kind, dict(found.who), round((found.start_ns - START) / SECOND, -1)) for found in told] == [
+        ("stall", {}, 200),
+        ("episode", {}, 60),
+    ]
+
+
+def test_an_episode_of_all_is_not_made_by_a_stronger_one_of_a_host_within_it() -> None:
+    """Nothing is left of it: all but one host were as usual, and that one has its own finding."""
+    run = run_of(13)
+    run.level[:, 90:150] += np.log(1.1)
+    run.level[1, 110:116] += np.log(20)
+    found = [claim for claim in changes(run.ground()) if claim.kind == EPISODE]
+    assert [(host_of(claim), round((claim.start_ns - START) / SECOND)) for claim in found] == [("b", 110)]
+
+
+@pytest.mark.parametrize("seed", [20, 30])
+def test_what_a_warm_up_of_all_moves_is_no_drift_of_one(seed: int) -> None:
+    run = run_of(seed)
+    run.level[:, :130] += np.log(3) * np.exp(-np.arange(130) / 60)
+    run.level[1] += np.log(np.linspace(1.15, 1, WINDOWS))
+    assert {(claim.kind, host_of(claim)) for claim in steps(run.ground())} == {(STEP, "")}
+
+
+@pytest.mark.parametrize("seed", [2, 7, 9])
+def test_a_tail_that_grows_at_once_is_no_drift(seed: int) -> None:
+    run = run_of(seed)
+    run.level[1] += np.log(np.linspace(1, 1.18, WINDOWS))
+    run.slow[1, 100:] = 0.04
+    assert DRIFT not in {claim.kind for claim in changes(run.ground())}
+
+
+def test_a_stall_is_as_long_as_what_waited_the_longest_from_when_less_completes() -> None:
+    """What waited is written in a row that lies in two windows of the run: the first of them does not end the stall."""
+    run = run_of(16)
+    run.sigma = 0.02
+    run.rate[1, 199:205] = 52, 0, 0, 0, 140, 300
+    run.level[1, 203:205] = np.log(4500)
+    (found,) = stalls(run.ground())
+    began, ended = ((at - START) / SECOND for at in (found.start_ns, found.end_ns))
+    assert began == pytest.approx(199.65, abs=0.15)
+    assert ended - began == pytest.approx(4.65, abs=0.2)

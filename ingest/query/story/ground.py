@@ -124,11 +124,12 @@ class Ground:
         return members
 
     def rows_of(self, groups: Int | Sequence[int], windows: Int | Bool | slice) -> Int:
-        """Return which rows are those of some groups in some windows, rising."""
-        found: Int = np.sort(self.row_at[groups][:, windows], axis=None)
+        """Return which rows are those of some groups in some windows (of each its own, if these are (groups, T)), rising."""
+        own = self.row_at[groups]
+        found: Int = np.sort(own[windows] if isinstance(windows, np.ndarray) and windows.ndim > 1 else own[:, windows], axis=None)
         return found[np.searchsorted(found, 0) :]
 
-    def counts(self, groups: Int, windows: Int) -> Int:
+    def counts(self, groups: Int, windows: Int | Bool) -> Int:
         """Return the counts by bin (all bins of the layout) of some groups in some windows together."""
         rows, total = self.rows_of(groups, windows), np.zeros(self.rows.layout.bins)
         for part in (self.rows.take(rows[first : first + ROWS]) for first in range(0, len(rows), ROWS)):

@@ -42,6 +42,7 @@ from ingest.query.story.ground import (
     Labels,
     apart,
     binned,
+    by_bin,
     covered_groups,
     known_mean,
     known_median,
@@ -70,6 +71,7 @@ AGAINST = 10.0  # logarithm of the odds that windows are none of an event at an 
 STEADY = 1 / 8  # of a drift, that the level moves at least from each third of the run to the next
 PART = 0.25  # of the height of the highest level, in logarithms, that those of one event have
 FEW_BLOCKS = 6  # of a level whose ends are tried a block further in where it is no event
+MOSTLY = 0.5  # of a window at an end of an event, that is of it
 WEARS_OFF = 0.1  # of that at the beginning of the run
 INNER = 1.5  # times, that a level stands out of raised ones around it
 LEAST_TAIL, LEAST_RARE = 1.8, 0.004  # times, of the share of samples above p99 (of the far ones), or of this share of all ...
@@ -165,9 +167,13 @@ class Cells(NamedTuple):
     table: Float
 
 
-def _cells(ground: Ground) -> Cells:
+def _cells(ground: Ground, aside: Bool | None = None) -> Cells:
+    """Return what is counted of each window; the quantiles of a group are those of its cells (G, T) that are not left `aside`."""
     groups, windows = ground.shape
     totals = ground.once(binned).counts.sum(axis=1).astype(np.float64)
+    if aside is not None:
+        out = np.flatnonzero(aside[ground.group_of, ground.window_of])
+        totals -= by_bin(ground.rows.take(out), ground.occupied, ground.group_of[out], groups)
     below = totals.cumsum(axis=1) / np.maximum(totals.sum(axis=1, keepdims=True), 1)
     logs = np.log(np.maximum(ground.rows.layout.middles_of(ground.occupied).astype(np.float64), 1.0))
     # Of the bins at and below the rank the one nearest to it: in wide bins the share above it is what it is.
@@ -197,9 +203,10 @@ def every_count(ground: Ground) -> Counts:
     return ground.once(counts_of)
 
 
-def counts_of(ground: Ground, aside: Bool | None = None) -> Counts:
-    """Return what is counted of a ground, without the cells (G, T) that are left `aside`."""
-    (counted, cuts, table), kept = ground.once(_cells), np.True_ if aside is None else ~aside
+def counts_of(ground: Ground, aside: Bool | None = None, stalled: Bool | None = None) -> Counts:
+    """Return what is counted of a ground, without the cells (G, T) left `aside`; those `stalled` move no quantile of a group."""
+    counted, cuts, table = ground.once(_cells) if stalled is None or not stalled.any() else _cells(ground, stalled)
+    kept = np.True_ if aside is None else ~aside
     fine, known = counted * kept, _known(ground) & kept
     whole = np.flatnonzero(ground.whole)
     first, count = int(whole[0]), int(whole[-1]) + 1 - int(whole[0])
@@ -856,6 +863,13 @@ class Search:
         over = (self.counts.over * self.free)[[event.measure + 1, 0]]
         return likeliest(self.sums.sets, share_gains(*over[..., blocks].sum(axis=-1), *over[..., event.usual].sum(axis=-1)))
 
+    def unclaimed(self, members: Int) -> Bool:
+        """Return which windows of groups no event has claimed, (groups, T)."""
+        counts, windows = self.counts, np.ones((len(members), self.ground.shape[1]), np.bool_)
+        free = np.repeat(self.free[members], counts.width, axis=1)
+        windows[:, counts.first : counts.first + free.shape[1]] = free
+        return windows
+
     def of_set(self, event: Event, number: int) -> Event:
         """Return an event with another set."""
         usual = (self.usual_rate if event.measure == RATE else self.usual_latency)[number].copy()
@@ -892,19 +906,13 @@ class Search:
 
     def windows_of(self, event: Event) -> tuple[int, int]:
         """Return the first window of an event and the one after its last: where samples turn from usual to the event's."""
-        counts, members = self.counts, self.sums.sets[event.number].members
-        fine = counts.fine[:, members].sum(axis=1)
+        counts = self.counts
         own = slice(*(counts.first + block * counts.width for block in (event.first, event.end)))
-        usual = np.repeat(event.usual, counts.width)
-        beside = np.zeros(fine.shape[1], np.bool_)
-        beside[counts.first : counts.first + len(usual)] = usual
+        (hits, of), now, then = self._fine(event, own)
         if event.measure == RATE:
-            hits, rate = fine[DONE], fine[DONE][beside].mean()
-            times = max(hits[own].mean(), 0.05 * rate) / rate if rate else 1.0
-            odds = hits * math.log(times) - rate * (times - 1)
+            times = max(hits[own].mean(), 0.05 * then) / then if then else 1.0
+            odds = hits * math.log(times) - then * (times - 1)
         else:
-            hits, of = fine[event.measure + 1], fine[0]
-            now, then = ((hits[part].sum() + 0.5) / (of[part].sum() + 1) for part in (own, beside))
             odds = hits * math.log(now / then) + (of - hits) * math.log((1 - now) / (1 - then)) if 0 < then < now < 1 else of
         # From the window that is most like the event to where the sum is largest, hardly beyond its blocks.
         middle, reach = own.start + int(odds[own].argmax()), 2 * counts.width
@@ -919,6 +927,42 @@ class Search:
         if event.end == counts.blocks and odds[end : own.stop].sum() > -AGAINST:
             end = len(odds)
         return first, end
+
+    def mostly(self, event: Event, first: int, end: int) -> tuple[int, int]:
+        """Return windows `first` to `end` of an event without those at its ends of which less than half is of it.
+
+        A row of a log lies in two windows of the run, and an event begins and ends somewhere in a window: of that the share of
+        the event is as large as what is seen there is beside the rest of it.
+        """
+        for at_end in sorted((False, True), key=lambda at_end: self._part(event, first, end, at_end=at_end)):
+            if end - first > 1 and self._part(event, first, end, at_end=at_end) < MOSTLY:
+                first, end = (first, end - 1) if at_end else (first + 1, end)
+        return first, end
+
+    def _part(self, event: Event, first: int, end: int, *, at_end: bool) -> float:
+        """Return how much of the first or last window of an event is of it, as the others of it are; 1 at an end of the run."""
+        if end - first < 2 or (end == self.ground.shape[1] if at_end else first == 0):
+            return 1.0
+        rest, edge = (slice(first, end - 1), end - 1) if at_end else (slice(first + 1, end), first)
+        (hits, of), now, then = self._fine(event, rest)
+        there = hits[edge] if event.measure == RATE else (hits[edge] + 0.5) / (of[edge] + 1)
+        return float((there - then) / (now - then)) if now != then else 1.0
+
+    def _fine(self, event: Event, own: slice) -> tuple[tuple[Float, Float], float, float]:
+        """Return what is counted of an event's set in each window, and of how many; its level in `own` windows, and the usual one.
+
+        That is the samples above a quantile and all of them, with their share; or completions, with their mean.
+        """
+        counts = self.counts
+        fine = counts.fine[:, self.sums.sets[event.number].members].sum(axis=1)
+        beside = np.zeros(fine.shape[1], np.bool_)
+        usual = np.repeat(event.usual, counts.width)
+        beside[counts.first : counts.first + len(usual)] = usual
+        if event.measure == RATE:
+            return (fine[DONE], fine[0]), float(fine[DONE][own].mean()), float(fine[DONE][beside].mean())
+        hits, of = fine[event.measure + 1], fine[0]
+        now, then = (float((hits[part].sum() + 0.5) / (of[part].sum() + 1)) for part in (own, beside))
+        return (hits, of), now, then
 
 
 def share_gains(hits: Float, of: Float, usual_hits: Float, usual_of: Float) -> Float:
@@ -1000,19 +1044,21 @@ SHORT, MANY, STRONGER = 0.06, 4, 3.0  # of a run; so many short events are its o
 ALIKE = 0.5  # of the blocks of two events together, that are in both: one event
 EDGE_SHARE, AFTER = 0.1, 2  # of the run; blocks
 LEAST_MOVED = 0.1  # of all samples, that go from one mode to another
+TOLD = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 Measured = tuple[str, float, float]  # a percentile, its usual value and the one reached in ns
 
 
 def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     """Return the claims about levels that change over a run: episodes, steps, drifts, edges, shares of modes, rates that fall."""
-    aside = np.zeros(ground.shape, np.bool_)
+    aside, stalled = np.zeros((2, *ground.shape), np.bool_)
     for claim in so_far:
         if claim.kind == RHYTHM:
             aside |= claim.cells
-        elif claim.kind == STALL:
-            at = (ground.start_ns + ground.step_ns > claim.start_ns) & (ground.start_ns < claim.end_ns)
-            aside |= claim.cells | ground.cells(sorted(covered_groups(ground, claim.who)), at)
-    counts = counts_of(ground, aside) if aside.any() else every_count(ground)
+        elif claim.kind == STALL:  # rows of logs at its ends lie in windows beside it, too
+            at = (ground.start_ns + 2 * ground.step_ns > claim.start_ns) & (ground.start_ns - ground.step_ns < claim.end_ns)
+            stalled |= claim.cells | ground.cells(sorted(covered_groups(ground, claim.who)), at)
+    aside |= stalled
+    counts = counts_of(ground, aside, stalled) if aside.any() else every_count(ground)
     if counts.blocks < LEAST_RUN:
         return []
     search = Search(ground, counts)
@@ -1037,6 +1083,12 @@ def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
         pending = [again for each in pending if each is not top and (again := search.again(each)) is not None]
     events = [event for event, _ in claims]
     told = [mine for event, mine in claims if not _comes_back(event, events, counts.blocks)]
+    # What drifts by what is told alone, as by a warm-up, does not in what that leaves.
+    search.free[:] = True
+    for event in events:
+        if event.measure != RATE:
+            search.free[search.sums.sets[event.number].members, event.first : event.end] = False
+    drifts = [(number, size) for number, size in drifts if _slope(search.level(number))[0] * size > 0]
     return [*(drift for each in drifts if (drift := _drift(search, *each)) is not None), *told]
 
 
@@ -1085,7 +1137,12 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     more = max(more, _longer(ground, members, inside, beside))
     # What takes longer while a member does less is of that, however it varies.
     takes = more >= LEAST_EXCESS * (more + float((excess * open_[members]).sum()))
-    reached = measured(ground, members, inside, usual) if slower is not None and takes else None
+    most = slice(*search.mostly(event, first, end))
+    core = np.zeros_like(inside)
+    core[most] = True
+    # What others have claimed is none of either.
+    sides = search.unclaimed(members) & core, beside if beside.any() else np.broadcast_to(usual, beside.shape)
+    reached = measured(ground, members, *sides) if slower is not None and takes else None
     missing = search.lost(event) if fewer is not None else 0.0
     rate = 1.0 if fewer is None else search.share_of_rate(event.number, event.first, event.end)
     if reached is None and (fewer is None or rate > LEAST_RATE):
@@ -1096,16 +1153,16 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
         kind, details = EDGE, {"first": at_start, "slower": reached is not None, "fewer": fewer is not None}
     elif (at_start or at_end) and reached is not None:
         return _step(search, event, inside, usual, so_far)
-    top_ns = float(known_most(ground.top_ns[members][:, inside]))
+    top_ns = float(known_most(ground.top_ns[members][:, core]))
     name, typical, value = reached or ("", 0.0, 0.0)
     return Claim(
         kind,
         together.who,
-        *ground.span(first, end - 1),
+        *ground.span(most.start, most.stop - 1),
         cells=ground.cells(members if takes or rate < HARDLY else (), slice(first, end + AFTER * (rate < HARDLY))),
         value_ns=value if reached else None,
         times=(value / typical if typical else None) if reached else rate,
-        samples=int(ground.samples[members][:, inside].sum()),
+        samples=int(ground.samples[members][:, core].sum()),
         missing=missing,
         certainty=event.strength,
         latency_ns=(int(typical), math.ceil(top_ns) + 1) if reached else None,
@@ -1123,16 +1180,17 @@ def _longer(ground: Ground, members: Int, inside: Bool, typical: Bool) -> float:
 def measured(ground: Ground, members: Int, inside: Bool, usual: Bool, *, in_bins: bool = False) -> Measured | None:
     """Return the percentile that tells most of what groups do in some windows; None where all are as usual.
 
-    So they are where both values may lie in one bin, unless `in_bins`.
+    That is p50, unless another moves far more. All are as usual where both values may lie in one bin, unless `in_bins`.
     """
-    sides = [ground.counts(members, np.flatnonzero(windows)) for windows in (usual, inside)]
+    sides = [ground.counts(members, windows) for windows in (usual, inside)]
     found = []
-    for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)):
+    for name, share in TOLD.items():
         typical, value = (quantile(ground.rows.layout, counts, share) for counts in sides)
         if value >= LEAST_TIMES * typical > 0 and (in_bins or apart(ground, typical, value)):  # of 0 nothing is so many times
             found.append((name, typical, value))
-    middle = [each for each in found if each[0] == "p50"]
-    return max(middle or found, key=lambda each: each[2] / max(each[1], 1), default=None)
+    times = {name: math.log(value / max(typical, 1)) for name, typical, value in found}
+    most = max(found, key=lambda each: times[each[0]], default=None)
+    return found[0] if most and found[0][0] == "p50" and times["p50"] >= PART * times[most[0]] else most
 
 
 def quantile(layout: Layout, counts: Int, share: float) -> float:
@@ -1160,15 +1218,23 @@ def _step(search: Search, event: Event, inside: Bool, usual: Bool, so_far: Seque
 
 
 def _drift(search: Search, number: int, size: float) -> Claim | None:
-    """Return the claim of a drift, by the first and the last tenth of the run; None where these may lie in one bin."""
-    windows = search.ground.shape[1]
+    """Return the claim of a drift, by the first and the last tenth of the run.
+
+    None where these may lie in one bin, or are of a tail that does not move from each third of the run to the next.
+    """
+    ground, windows = search.ground, search.ground.shape[1]
     tenth = max(windows // 10, 1)
     ends = np.arange(windows) < tenth, np.arange(windows) >= windows - tenth
     usual, inside = ends if size > 0 else ends[::-1]
-    found = measured(search.ground, search.sums.sets[number].members, inside, usual)
+    members = search.sums.sets[number].members
+    found = measured(ground, members, inside, usual)
     if found is None:
         return None
     name, low, high = found
+    parts = [ground.counts(members, part) for part in np.array_split(np.arange(windows), 3)]
+    thirds = [math.log(max(quantile(ground.rows.layout, counts, TOLD[name]), 1)) for counts in parts]
+    if name != "p50" and min(np.diff(thirds) * np.sign(size)) < STEADY * (math.log(high) - math.log(low)):
+        return None
     reached = (name, low, high) if size > 0 else (name, high, low)
     return _moved(search, DRIFT, number, np.ones(windows, np.bool_), reached, abs(size), 0)
 

@@ -94,7 +94,8 @@ class Gap(NamedTuple):
     """A dark stretch: its first window and the one after its last, when it began and ended in ns, what did not complete.
 
     What is made up for right after it is not counted. It is `open` where more than usual completes in the window after it, as
-    what was waiting does: then it may have ended anywhere within that one.
+    what was waiting does: then it may have ended anywhere within that one. `likely_ns` is when it began by what is missing in the
+    window before it, be that chance.
     """
 
     first: int
@@ -102,6 +103,7 @@ class Gap(NamedTuple):
     start_ns: int
     end_ns: int
     missing: float
+    likely_ns: int
     open: bool
 
 
@@ -163,26 +165,28 @@ def _gap(first: int, last: int, completions: Float, usual: float, ground: Ground
         int(ground.start_ns[first]) - round(before * step),
         int(ground.start_ns[last]) + round(after * step),
         not_made_up(lost, completions[last:], usual),
+        likely_ns=int(ground.start_ns[first]) - round(float(lacking[0]) * step),
         open=bool(completions[last] > (1 + noise) * usual),
     )
 
 
 def _stall(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
-    length, began = gap.end_ns - gap.start_ns, gap.start_ns
+    length, began, ended = gap.end_ns - gap.start_ns, gap.start_ns, gap.end_ns
     first, last = max(gap.first - 1, 0), min(gap.last + AFTER, len(ground.start_ns))
     groups, windows = np.array(codes, np.int64), np.arange(first, last)
     counts = ground.counts(groups, windows)
     layout = ground.rows.layout
     late = np.flatnonzero((counts > 0) & (layout.values >= LATE * length))
     top = float(known_most(ground.top_ns[codes, first:last])) if len(late) else None
-    if top is not None and abs(length - top) <= ground.step_ns:  # what ends with the gap was under way since it began
-        began, length = gap.end_ns - round(top), round(top)
+    if top is not None and -1 <= (top - length) / ground.step_ns <= AFTER:  # what ends with the gap was under way since it began
+        ended = max(ended, gap.likely_ns + round(top)) if gap.open else ended
+        began, length = ended - round(top), round(top)
     typical = max(float(known_median(ground.p99_ns[code])) for code in codes)  # the highest of the groups
     return Claim(
         kind=STALL,
         who=who,
         start_ns=began,
-        end_ns=gap.end_ns,
+        end_ns=ended,
         cells=ground.cells(codes if len(late) else (), slice(first, last)),  # without late ones the gap explains no latency
         value_ns=top,
         times=None if top is None or not typical else top / typical,
