@@ -44,7 +44,7 @@ def test_pauses_that_come_and_go_are_no_step_and_the_first_half_that_was_slower_
         "the run was 6.15 times slower from 19:40:06.0 to 19:40:54.0: p90 1.49 ms (typical: 243 µs), the slowest operation took 349 ms",
         "the run did 39 % of its usual work from 19:42:04.0 to 19:42:12.0",
         "the run did 39 % of its usual work from 19:39:53.0 to 19:39:56.0",
-        "the run was doing less at the end of the run, from 19:42:18.0 to 19:42:19.9",
+        "the run was doing less at the end of the run, from 19:42:17.0 to 19:42:19.9",
     ]
 
 

@@ -77,7 +77,7 @@ INNER = 1.5  # times, that a level stands out of raised ones around it
 LEAST_TAIL, LEAST_RARE = 1.8, 0.004  # times, of the share of samples above p99 (of the far ones), or of this share of all ...
 LEAST_TYPICAL = 0.02  # of the samples of a set: what a wide row leaves in windows whose own rows are gone is no typical level
 LEAST_SLOW = 6  # ... and so many of them
-LEAST_RATE, LEAST_EDGE_RATE, HARDLY = 0.85, 0.75, 0.2  # of the usual rate; what completes after hardly anything did was waiting
+LEAST_RATE, LEAST_EDGE_RATE, HARDLY = 0.85, 0.8, 0.2  # of the usual rate; what completes after hardly anything did was waiting
 LEAST_EXCESS = 0.02  # of all excess of the run, that a finding has
 LEAST_MISSING = 0.003  # of all completions
 SHORTEST, LEAST_SHORT = (1, 2, 3, 4), 16.0  # blocks, of stretches that are looked at beside levels; a chi-square of them
@@ -934,14 +934,16 @@ class Search:
         A row of a log lies in two windows of the run, and an event begins and ends somewhere in a window: of that the share of
         the event is as large as what is seen there is beside the rest of it.
         """
+        if first == 0 or end == self.ground.shape[1]:  # a warm-up wears off
+            return first, end
         for at_end in sorted((False, True), key=lambda at_end: self._part(event, first, end, at_end=at_end)):
             if end - first > 1 and self._part(event, first, end, at_end=at_end) < MOSTLY:
                 first, end = (first, end - 1) if at_end else (first + 1, end)
         return first, end
 
     def _part(self, event: Event, first: int, end: int, *, at_end: bool) -> float:
-        """Return how much of the first or last window of an event is of it, as the others of it are; 1 at an end of the run."""
-        if end - first < 2 or (end == self.ground.shape[1] if at_end else first == 0):
+        """Return how much of the first or last window of an event is of it, as the others of it are."""
+        if end - first < 2:
             return 1.0
         rest, edge = (slice(first, end - 1), end - 1) if at_end else (slice(first + 1, end), first)
         (hits, of), now, then = self._fine(event, rest)
@@ -1152,7 +1154,7 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     if (at_start or at_end) and event.end - event.first <= EDGE_SHARE * counts.blocks:
         kind, details = EDGE, {"first": at_start, "slower": reached is not None, "fewer": fewer is not None}
     elif (at_start or at_end) and reached is not None:
-        return _step(search, event, inside, usual, so_far)
+        return _step(search, event, (inside, usual), reached, so_far)
     top_ns = float(known_most(ground.top_ns[members][:, core]))
     name, typical, value = reached or ("", 0.0, 0.0)
     return Claim(
@@ -1201,18 +1203,15 @@ def quantile(layout: Layout, counts: Int, share: float) -> float:
     return float(layout.rising[int(np.searchsorted(below, max(math.ceil(share * float(below[-1])), 1)))])
 
 
-def _step(search: Search, event: Event, inside: Bool, usual: Bool, so_far: Sequence[Claim]) -> Claim | None:
+def _step(search: Search, event: Event, sides: tuple[Bool, Bool], reached: Measured, so_far: Sequence[Claim]) -> Claim:
     """Return the claim of an event from the start of the run on, or to its end: a step (its slower part), or shares of modes."""
-    ground, together = search.ground, search.sums.sets[event.number]
-    members, rises = together.members, bool(inside[-1])
+    inside, usual = sides
+    rises = bool(inside[-1])
     before, later = (usual, inside) if rises else (inside, usual)
     at = int(np.flatnonzero(inside)[0] if rises else np.flatnonzero(inside)[-1] + 1)
-    if (claim := _shares(ground, together, so_far, (before, later), at)) is not None:
+    if (claim := _shares(search.ground, search.sums.sets[event.number], so_far, (before, later), at)) is not None:
         return claim
-    found = measured(ground, members, later, before) if rises else measured(ground, members, before, later)
-    if found is None:
-        return None
-    name, typical, value = found
+    name, typical, value = reached
     start, end = (typical, value) if rises else (value, typical)
     return _moved(search, STEP, event.number, inside, (name, start, end), event.strength, at)
 
