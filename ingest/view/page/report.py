@@ -73,7 +73,6 @@ if TYPE_CHECKING:
 
 RUNS_NAMED = 4
 EMPTY: Mapping[str, Any] = {}
-OPEN = ("omission", *(f"metric{place}" for place in range(metric_section.MOST)))  # of the panels below the first screen
 TROUBLE = re.compile(r"[\d,]+ rows? (repaired|rejected): ")
 MOST_LINES = 8
 PERCENTILE = "99"
@@ -128,13 +127,14 @@ def parts_of(
     told = story.sections([run.story for run in (opening(runs), *runs)])
     schedules_shown = [omission.section(schedules)] if any(schedule["kinds"] for schedule in schedules) else []
     shown = [*told, *schedules_shown, *box.sections(runs), *layers.sections(runs), *sections]
+    opened = ",".join(section.name for section in shown if section.name.startswith(("omission", "metric")))
     content = {
         "specs": _specs(shown, several=len(runs) > 1),
         "sections": {section.name: section.content for section in shown},
         "marks": [vega.note_of(mark) for mark in marks],
         "sweep": _sweep(sweep),
         "capacities": list(capacities),
-        "state": {**state, **{name: value for section in shown for name, value in section.state.items()}},
+        "state": {**state, "open": opened, **{name: value for section in shown for name, value in section.state.items()}},
     }
     data, coarsened = packed(content, runs)
     labels = by or ("op",)
@@ -179,7 +179,6 @@ def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dic
         "shading": "rank",
         "palette": "single",
         "drop": "auto",
-        "open": ",".join(OPEN),
         "sla": f"{sla_ns / vega.MS:g}" if sla_ns else "",
     }
 

@@ -6,15 +6,21 @@ const tailboard = (() => {
   const MULTIPLES = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 40, 60, 90, 120, 180, 240, 300, 600, 1200, 1800, 3600, 7200];
 
   // ---- What was packed: see ingest/view/page/packing.py.
+  function bytesOf(text) {
+    if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+    const letters = atob(text), bytes = new Uint8Array(letters.length); // a browser of before 2025: letter by letter, without a call for each
+    for (let at = 0; at < bytes.length; at++) bytes[at] = letters.charCodeAt(at);
+    return bytes;
+  }
   async function inflated(text) {
-    const packed = Uint8Array.fromBase64?.(text) ?? Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
   }
   // Gives the streams that begin at a place of some bytes, one after the other, in numbers of a kind; null: of the narrowest. A plane is a byte of
   // each number, which is laid into its memory: a page has millions of them.
   function reader(bytes, at = 0) {
     function laid(count, planes, Kind) {
+      if (Kind === Uint8Array) return bytes.slice(at, (at += count * planes));
       const out = new Kind(count), raw = new Uint8Array(out.buffer), wide = Kind.BYTES_PER_ELEMENT;
       for (let plane = 0; plane < planes; plane++) for (let to = plane; to < raw.length; to += wide) raw[to] = bytes[at++];
       return out;
