@@ -1,7 +1,7 @@
 "use strict";
 // What every page's script begins with: the colours as Vega takes them, and what is said where charts cannot be drawn.
 function themeOf(root) {
-  const APART = 6, END = 24; // px: labels that are nearer to one another are left out; so near to an end of its axis one stays within it
+  const APART = 6, END = innerWidth < 640 ? 24 : 0; // px: labels that are nearer to one another are left out; so near to an end of its axis one stays within it, where there is no room beyond
   const value = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
   const list = (name) => value(name).split(",").map((color) => color.trim());
   const [ink, soft, line] = ["ink", "soft", "line"].map(value);
