@@ -19,7 +19,7 @@ from typing import Any
 from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, shown
 from ingest.live.serve.cache import BusyError, Cache, version_of
 from ingest.live.serve.page import LONGEST_QUERY, Selection, Subject, View, parse_selection, view_of
-from ingest.view.page.template import filled, page_file, policy, text
+from ingest.view.page.template import LIVE, filled, page_around, page_file, policy, text
 
 HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(:\d{1,5})?", re.IGNORECASE)
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
@@ -125,10 +125,11 @@ def _nothing_yet(path: str, error: TailboardError) -> Reply:
     later = ("Retry-After", str(RETRY_SECONDS))
     if path == "/data":
         return _sentence(404, str(error)) if isinstance(error, InputError) else _sentence(503, str(error), later)
+    filling = {"title": "Nothing to show yet", "attributes": "", "promise": LIVE, "data": ""}
+    main = filled("live/waiting.html", {"reason": text(str(error))})
     script = page_file("live/waiting.js")
-    allowed = policy(script, connect=True)
-    words = {"policy": allowed, "style": page_file("html/page.css"), "reason": text(str(error)), "script": script}
-    page = filled("live/waiting.html", words).encode()
+    page = page_around({**filling, "main": main}, script, connect=True).encode()
+    allowed = policy("", script, connect=True)
     return Reply(200 if isinstance(error, InputError) else 503, page, "text/html; charset=utf-8", allowed, (later,))
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ingest import __version__
 from ingest.core.breaths import StoredBreaths
 from ingest.core.grid import SECOND
 from ingest.core.labels import Series
@@ -291,7 +290,6 @@ def _facts(pair: Pair, table: Table) -> list[tuple[str, str]]:
         ("Error bound of the bins", spaced(errors_of(pair, table))),
         ("Merged from", " and ".join(side.made_of for side in sides.values())),
         ("Bounds of ratios, 95 %", f"{method(pair)}; of all rows of a table together"),
-        ("Made by", f"tailboard {__version__}"),
     ]
 
 

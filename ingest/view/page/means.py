@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ingest import __version__
 from ingest.core.coverage import WholeRun
 from ingest.core.labels import default_kind, is_mean
 from ingest.core.quantiles import COMMON, parse_percentiles
@@ -66,7 +65,6 @@ def means_page(runs: Sequence[MeansRun], facts: Sequence[tuple[str, str]] = ()) 
         ("Step", ", ".join(sorted({step_text(run.answer) for run in shown}))),
         ("Error bound", "none of the means by window: their counts are approximate; means of the whole run are fio's own"),
         *facts,
-        ("Made by", f"tailboard {__version__}"),
     ]
     notes = dict.fromkeys(warning for run in shown for warning in run.answer.warnings)
     head = Head(names, f"means of {samples:,} latencies", known, list(notes))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest import __version__
 from ingest.core.errors import InputError, UsageError
 from ingest.core.grid import MS, SECOND
 from ingest.core.labels import CLIENT, LAYERS, OFFSET, THREAD, Group, bare_kind, default_kind, layer_of
@@ -74,7 +73,6 @@ if TYPE_CHECKING:
 
 RUNS_NAMED = 4
 EMPTY: Mapping[str, Any] = {}
-OPEN = ("omission", *(f"metric{place}" for place in range(metric_section.MOST)))  # of the panels below the first screen
 TROUBLE = re.compile(r"[\d,]+ rows? (repaired|rejected): ")
 MOST_LINES = 8
 PERCENTILE = "99"
@@ -129,13 +127,14 @@ def parts_of(
     told = story.sections([run.story for run in (opening(runs), *runs)])
     schedules_shown = [omission.section(schedules)] if any(schedule["kinds"] for schedule in schedules) else []
     shown = [*told, *schedules_shown, *box.sections(runs), *layers.sections(runs), *sections]
+    opened = ",".join(section.name for section in shown if section.name.startswith(("omission", "metric")))
     content = {
         "specs": _specs(shown, several=len(runs) > 1),
         "sections": {section.name: section.content for section in shown},
         "marks": [vega.note_of(mark) for mark in marks],
         "sweep": _sweep(sweep),
         "capacities": list(capacities),
-        "state": {**state, **{name: value for section in shown for name, value in section.state.items()}},
+        "state": {**state, "open": opened, **{name: value for section in shown for name, value in section.state.items()}},
     }
     data, coarsened = packed(content, runs)
     labels = by or ("op",)
@@ -151,7 +150,7 @@ def parts_of(
         "facts": fact_list([*facts_of(runs), *facts]),
         "notes": note_list(notes),
         "summary": summary(runs, labels),
-        "worst": worst(runs, PERCENTILE),
+        "rows": worst(runs, PERCENTILE),
         "several": page_file("html/runs.html") if len(runs) > 1 else "",
         "grouping": _grouping(runs),
         "clock": "" if all(run.cluster.relative for run in runs) else page_file("html/clock.html"),
@@ -180,7 +179,6 @@ def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dic
         "shading": "rank",
         "palette": "single",
         "drop": "auto",
-        "open": ",".join(OPEN),
         "sla": f"{sla_ns / vega.MS:g}" if sla_ns else "",
     }
 
@@ -236,7 +234,6 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
         ("Merged from", replace(answers[0], series=sum(answer.series for answer in answers)).made_of),
         *(("Coverage", _coverage(run, named=len(runs) > 1)) for run in runs),
         ("Repairs and rejects", "; ".join(repairs) or "none"),
-        ("Made by", f"tailboard {__version__}"),
     ]
 
 
@@ -294,7 +291,8 @@ def _lead(runs: Sequence[Overview]) -> str:
         named = ", ".join(f"{kind} {count(number)}".lstrip() for kind, number in of_top.items())
         return f"latency{layer}: {named} samples in {seconds}{several}{beside}"
     kinds, each = ", ".join(filter(None, of_top)), " each" if len(numbers) > 1 else ""
-    return f"{kinds} latency{layer}, {count(numbers[0])} samples{each} in {seconds}{several}{beside}".lstrip()
+    named = f"{kinds} latency{layer}, ".lstrip() if kinds or layer else ""  # the title says latency
+    return f"{named}{count(numbers[0])} samples{each} in {seconds}{several}{beside}"
 
 
 def _grouping(runs: Sequence[Overview]) -> str:
@@ -342,7 +340,7 @@ def offset_parts_of(
         "title": f"Subsecond offsets of {text(known[0][1])}",
         "runs": text(known[0][1]),
         "lead": text(f"{count(events)} events in {duration(high - low)}; they have no latencies"),
-        "facts": fact_list([*known, *facts, ("Made by", f"tailboard {__version__}")]),
+        "facts": fact_list([*known, *facts]),
         "notes": note_list(
             [*dict.fromkeys(text for overview in overviews for text in overview.warnings), *section.notes, *notes]
         ),

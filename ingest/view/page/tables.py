@@ -80,8 +80,9 @@ def worst(runs: Sequence[Overview], percentile: str) -> str:
         value = "" if window.value_ns is None else ("≥ " if window.open else "") + shown_latency(window.value_ns)
         most, excess = shown_latency(window.max_ns), shown_latency(window.excess_ns)
         cells = [f"{begin:.1f} to {end:.1f} s elapsed", most, value, f"{window.samples:,}", excess, makers, ""]
-        lines.append("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in cells) + "</tr>")
-    return "".join(lines)
+        sides = (' class="left"' if at in (0, 5, 6) else "" for at in range(len(cells)))
+        lines.append("".join(f"<td{side}>{text(cell)}</td>" for side, cell in zip(sides, cells, strict=True)))
+    return "".join(f"<tr>{line}</tr>" for line in lines)
 
 
 def over_all(answer: Answer) -> Answer:

@@ -228,20 +228,20 @@ def page_of(parts: Parts, attributes: Mapping[str, str] | None = None) -> str:
 
     UsageError where vl-convert-python is not installed.
     """
-    script = script_of(parts)
+    script, live = script_of(parts), attributes is not None
     own = {
         **parts.filling,
         "attributes": "".join(f' data-{name}="{text(value)}"' for name, value in (attributes or {}).items()),
-        "promise": OFFLINE if attributes is None else LIVE,
+        "promise": LIVE if live else OFFLINE,
+        "main": filled(parts.template, parts.filling),
     }
-    around = {
-        "policy": policy(runtime(), script, connect=attributes is not None),
-        "style": page_file("html/page.css"),
-        "main": filled(parts.template, own),
-        "runtime": runtime(),
-        "script": script,
-    }
-    return filled("html/page.html", {**parts.filling, **around})
+    return page_around(own, script, runtime(), connect=live)
+
+
+def page_around(filling: Mapping[str, str], script: str, runtime: str = "", *, connect: bool) -> str:
+    """Return page.html around what it is filled with, and the scripts that its policy allows."""
+    around = {"policy": policy(runtime, script, connect=connect), "style": page_file("html/page.css"), "version": __version__}
+    return filled("html/page.html", {**around, "runtime": runtime, "script": script, **filling})
 
 
 def script_of(parts: Parts) -> str:
@@ -254,15 +254,17 @@ def page_file(name: str) -> str:
     """Return the text of a file of ingest/view/page, its panels and choices written out; of radios the first is chosen.
 
     <panel id="rate" title="I/O rate" aloud="what a screen reader says, where that is other words">hint</panel>
+    <chart id="kinds" title="what a screen reader says">
     <choose name="axis" title="Axis">log, linear: of lengths</choose>
     <choose name="also" title="Also" several>50, 90</choose>
     <listing id="marks" title="Marks" columns="words*, numbers, {{more}}" says="sentence below">hint</listing>
     """
     content = resources.files("ingest.view.page").joinpath(name).read_text(encoding="utf-8")
-    content = re.sub(r'<panel id="(\w+)" title="([^"]*)"(?: aloud="([^"]*)")?>(.*?)</panel>', _panel, content)
+    content = re.sub(r'<panel id="([\w{}]+)" title="([^"]*)"(?: aloud="([^"]*)")?>(.*?)</panel>', _panel, content)
     content = re.sub(
         r'<listing id="(\w+)" title="([^"]*)" columns="([^"]*)"(?: says="([^"]*)")?>(.*?)</listing>', _listing, content
     )
+    content = re.sub(r'<chart id="(\w+)" title="([^"]*)">', lambda found: chart_html(*found.groups()), content)
     return re.sub(r'<choose name="(\w+)" title="([^"]*)"( several)?>(.*?)</choose>', _choices, content)
 
 

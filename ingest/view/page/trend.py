@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from ingest import __version__
 from ingest.core.errors import counted
 from ingest.core.labels import RunLabels
 from ingest.core.units import number, spaced
@@ -102,7 +101,6 @@ def _facts(nights: Sequence[Night], table: Table) -> list[tuple[str, str]]:
         ("Error bound of the bins", spaced(bound_text(bound_of(nights, table)))),
         ("Bounds, 95 %", OF_WINDOWS),
         ("Changes of level", METHOD),
-        ("Made by", f"tailboard {__version__}"),
     ]
 
 

@@ -37,8 +37,9 @@
       return;
     }
     if (body && body.shape !== shape) {
-      if (Date.now() - since > section.refresh) anew(); // there are panels that this page does not have
-      return;
+      if (Date.now() - since <= section.refresh) return;
+      sessionStorage.setItem(CHOOSING, String(find("choose").open));
+      return location.reload(); // there are panels that this page does not have
     }
     if (body) {
       while (pressed) await new Promise((done) => setTimeout(done, 50)); // a zoom is being drawn
@@ -51,10 +52,6 @@
     at = Math.max(seen, 0);
     trouble = Date.now() - at > Math.max(LATE * every(), 5000) ? "the source does not answer in time" : "";
     page.drawn = Date.now();
-  }
-  function anew() {
-    sessionStorage.setItem(CHOOSING, String(find("choose").open));
-    location.reload();
   }
   function fill(element, html) {
     element.innerHTML = html; // of our own server, which has escaped every label in it
@@ -124,10 +121,6 @@
     option(find("reach"), [...find("reach").options].map(({ value, text }) => [value, text]), from);
     option(find("width"), [["", "auto"], ...section.steps.map((step) => [step, step])], query.get("step") ?? "");
   }
-  function reopen() {
-    find("choose").open = sessionStorage.getItem(CHOOSING) === "true";
-    sessionStorage.removeItem(CHOOSING);
-  }
   function listen() {
     find("pause").addEventListener("click", () => {
       paused = !paused;
@@ -155,7 +148,8 @@
         const begun = Boolean(section);
         show();
         if (begun) return;
-        reopen();
+        find("choose").open = sessionStorage.getItem(CHOOSING) === "true"; // as it was on the page before this one
+        sessionStorage.removeItem(CHOOSING);
         listen();
         say();
         timer = setTimeout(ask, section.refresh);

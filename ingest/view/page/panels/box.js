@@ -2,26 +2,17 @@
 // A box of time and latency: moved to whole windows and bins, every label's values counted in it and outside, lifts and their bounds.
 // Follows numbers.js in the same script. All pure; held against ingest/query/box.py and lifts.py. Times are ms, latencies ns.
 const boxes = (() => {
+  const { starts, added } = tailboard;
   const LEAST = 5, LEAST_BLOCKS = 25, ENOUGH = 50, TAIL = 0.015, SAME_WITHIN = 1.1, MOST_CORRELATION = 0.999;
 
   // ---- What was packed: see ingest/view/page/panels/box.py.
   async function unpack(run) {
     const labels = await Promise.all(run.labels.map(async (label) => {
-      const take = tailboard.reader(await tailboard.inflated(label.data)), first = sums(label.rows), rows = first.at(-1);
-      const windows = take(rows, Uint32Array), ptr = sums(take(rows)), bins = take(label.entries, Uint32Array), counts = take(label.entries);
-      label.rows.forEach((_, key) => added(windows, first[key], first[key + 1]));
-      for (let row = 0; row < rows; row++) added(bins, ptr[row], ptr[row + 1]);
-      return { ...label, first, windows, ptr, bins, counts };
+      const take = tailboard.reader(await tailboard.inflated(label.data)), first = starts(label.rows), rows = first.at(-1);
+      const windows = added(take(rows, Uint32Array), first), ptr = starts(take(rows));
+      return { ...label, first, windows, ptr, bins: added(take(label.entries, Uint32Array), ptr), counts: take(label.entries) };
     }));
     return { ...run, labels };
-  }
-  function sums(sizes) {
-    const out = new Uint32Array(sizes.length + 1);
-    sizes.forEach((size, at) => (out[at + 1] = out[at] + size));
-    return out;
-  }
-  function added(values, from, to) {
-    for (let at = from + 1; at < to; at++) values[at] += values[at - 1];
   }
 
   // ---- Which box.

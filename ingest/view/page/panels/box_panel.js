@@ -1,12 +1,11 @@
 "use strict";
 // The panel of a box: its four fields, who is over-represented in it, its latencies beside those of the rest. Follows box.js in the
 // same script; panels.js hands over what is chosen on the page. The box is state `box`: "from,to,low,high" in s and ms.
-(() => {
+tailboard.sections.push(({ now, set, find, when, number, latency }) => {
   const { unpack, parsed, snapped, explained } = boxes;
   const FIELDS = ["from", "to", "low", "high"], SAID = 3, SHOWN = 12, FEW = 5, LEAST_TIMES = 1.5, LEAST_SCORE = 0.1, LEAST_SPREADS = 4;
   const WIDE = 640, HIGH = 120, TITLES = { op: "operation" };
   const unpacked = new WeakMap();
-  let now, set, find, when, number, latency; // what panels.js offers
   // What a box is held against, as ingest/view/boxes.py says it: where those are, and of whom the other share is.
   const AGAINST = { "": ["elsewhere", "of all others"], before: ["before", "of all before it"], after: ["after it", "of all after it"], time: ["in the rest of its time", "of the others of its time"] };
   const WIDTH = 330, GAP = 10; // px: of the answer, beside the box that it is of
@@ -191,13 +190,7 @@
     if (text && !parsed(text)) find("box").replaceChildren(element("p", "This box ends before it begins: change one of its ends.", { className: "says" }));
     else set({ box: text }); // what was typed stays until both ends fit
   }
-  function begun() {
-    fields().forEach((field) => field.addEventListener("change", typed));
-    find("box-clear").addEventListener("click", () => set({ box: "" }));
-  }
-  tailboard.sections.push((offered) => {
-    ({ now, set, find, when, number, latency } = offered);
-    begun();
-    return { panels: { box }, feeds: { box: ["box"], against: ["box"] }, shown };
-  });
-})();
+  fields().forEach((field) => field.addEventListener("change", typed));
+  find("box-clear").addEventListener("click", () => set({ box: "" }));
+  return { panels: { box }, feeds: { box: ["box"], against: ["box"] }, shown };
+});

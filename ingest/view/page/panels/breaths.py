@@ -47,9 +47,8 @@ def sections_of(kept: StoredBreaths, runs: Sequence[str]) -> list[Section]:
     if not len(breath_rows(kept.windows)):
         return []
     contents = [content_of(own) for own in ([of_run(kept, run) for run in runs] if len(runs) > 1 else [kept])]
-    scripts = ("panels/breaths.js", "panels/breaths_panel.js")
     specs = {"breaths": spec("breaths"), "density": spec("breath-density")}
-    return [Section(NAME, AFTER_DISTRIBUTION, scripts, contents, specs, STATE)]
+    return [Section(NAME, AFTER_DISTRIBUTION, ("panels/breaths.js",), contents, specs, STATE)]
 
 
 def content_of(kept: StoredBreaths) -> dict[str, Any]:

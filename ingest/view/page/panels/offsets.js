@@ -12,13 +12,9 @@ const offsetMap = (() => {
   async function unpack(run) {
     const take = tailboard.reader(await tailboard.inflated(run.data));
     const ticks = ({ rows, base }) => {
-      const first = [0];
-      for (const many of rows) first.push(first.at(-1) + many);
-      const index = take(first.at(-1)), count = take(first.at(-1));
-      rows.forEach((many, group) => {
-        for (let at = first[group], sum = base; at < first[group + 1]; at++) index[at] = sum += index[at];
-      });
-      return { first, index, count };
+      const first = tailboard.starts(rows), index = take(first.at(-1)), count = take(first.at(-1));
+      rows.forEach((many, group) => { if (many) index[first[group]] += base; });
+      return { first, index: tailboard.added(index, first), count };
     };
     const tables = Object.fromEntries(["fine", "wide", "late"].map((name) => [name, run[name] && ticks(run[name])]));
     const ends = [take(run.gaps), take(run.gaps)], gaps = [];

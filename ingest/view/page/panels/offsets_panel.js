@@ -1,7 +1,7 @@
 "use strict";
 // The panel of subsecond offsets: what is chosen in it, how a map is drawn, and what a cell shows. Follows offsets.js in the
 // same script; panels.js hands over what is chosen on the page. Times are ms since 1970, offsets ns.
-(() => {
+tailboard.sections.push(({ now, set, find, number, when, latency, atLeast, offer, theme, groupsOf: seriesOf }) => {
   const { LABELS, periodsOf, rowsOf, resampled, mapOf, summaryOf, shadesOf, cellAt, gapsOf, lateOf, groupsOf, nameOf, sharesOf } = offsetMap;
   const { merged, curveOf, valueOf, percentileOf } = tailboard, { make, dotOf } = charting, { percent, sentences } = words;
   const CHOICES = ["only", "not", "lit"], PARTS = 8, EACH = 24, SMALL = 300, BESIDE = 130, LOW = 170, TITLES = { op: "operation" };
@@ -28,7 +28,6 @@
   }
 
   const ticked = new Set();
-  let now, set, find, number, when, latency, atLeast, offer, theme, seriesOf; // what panels.js offers
   const events = (n) => `${number(n)} ${n === 1 ? "event" : "events"}`;
   let seen = { key: null };
   const packed = () => now().content.sections.offsets?.[now().run.name] ?? null;
@@ -243,8 +242,5 @@
   }
   const drawn = ["offsets", "offset_column", "offset_latency"], keys = ["period", "rows", "shading", "only", "not", "lit", "cell"];
   const feeds = { ...Object.fromEntries(keys.map((key) => [`offset_${key}`, key === "shading" ? ["offsets"] : drawn])), offset_by: ["offsets"], offset_each: ["offsets"] };
-  tailboard.sections.push((offered) => {
-    ({ now, set, find, number, when, latency, atLeast, offer, theme, groupsOf: seriesOf } = offered);
-    return { panels: { offsets, offset_column, offset_latency }, feeds, top: { offsets: 64 }, opened, shown: choices, csv: { offsets: () => offsetMap.cellsOf(seen.map).map(({ lit, ...cell }) => ({ ...cell, ...Object.fromEntries(litIn(seen, lit)) })) } };
-  });
-})();
+  return { panels: { offsets, offset_column, offset_latency }, feeds, top: { offsets: 64 }, opened, shown: choices, csv: { offsets: () => offsetMap.cellsOf(seen.map).map(({ lit, ...cell }) => ({ ...cell, ...Object.fromEntries(litIn(seen, lit)) })) } };
+});

@@ -41,4 +41,4 @@ def section(contents: Sequence[dict[str, Any]]) -> Section:
     """Return the panels for the report; `contents` is what it shows of each of its runs, in their order."""
     # `kinds` is the distribution, with lines as wide as rows say.
     specs = {"omission": spec("omission"), "gap": spec("gap"), "kinds": derived("distribution-kinds")}
-    return Section("omission", AFTER_PERCENTILES, ("panels/omission.js", "panels/omission_panel.js"), contents, specs)
+    return Section("omission", AFTER_PERCENTILES, ("panels/omission.js",), contents, specs)

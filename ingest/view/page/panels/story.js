@@ -2,7 +2,6 @@
 // The story at the head of the report: sentences that lead to their place, and the events that the pictures mark; see story.py.
 const story = (() => {
   const ROOM = 0.75, MOST = 0.8; // of an event's length, shown before and after it; from this share of a run on all of it
-  const LEAST = 0.005; // of a share that is told
 
   // What a click on a finding chooses: from and to in seconds, with some room, and what is highlighted.
   function placeOf({ who, from_s: from, to_s: to }, seconds, choices) {
@@ -22,7 +21,7 @@ const story = (() => {
     const told = ({ from_s: from, to_s: to }, text) => inClock(text, ...[from, to].map((seconds) => now().run.start + 1000 * seconds));
     // How much of the excess latency it accounts for, as a bar.
     function shareOf({ share }) {
-      const bar = charting.make("span", { className: "share", title: "share of all excess latency" }, share >= LEAST ? `${Math.round(100 * share)} %` : "–");
+      const bar = charting.make("span", { className: "share", title: "share of all excess latency" }, `${Math.round(100 * share)} %`);
       bar.style.setProperty("--share", share);
       return bar;
     }

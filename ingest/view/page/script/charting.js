@@ -18,7 +18,7 @@ const charting = (() => {
 
   // Fixed room for axes: a layout that fits itself would draw all twice, and axes of charts below one another would not be in line.
   function roomOf(element, high, top, bottom = 46) {
-    const wide = element.clientWidth || 600, left = wide < NARROW ? 70 : 132;
+    const wide = element.clientWidth || 600, left = wide < NARROW ? 80 : 132;
     element.style.height = `${high + top + bottom}px`;
     return { fixed: { autosize: "none", padding: { left, right: 8, top, bottom } }, size: [wide - left - 8, high] };
   }

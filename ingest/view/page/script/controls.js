@@ -2,7 +2,8 @@
 // feeds. Follows draw.js in the same script, and begins all of it.
 const controls = (() => {
   const { page, now, WHOLE, find, every, change, correct, fromAddress, toAddress, settled, chooseRun, keysOf, unpacked, replaced, when, dated, zero } = chosen;
-  const { byName, map, hand, sections, linkTo } = panels, { pulled, isDrawn, refresh, renew, redraw } = drawing;
+  const { byName, map, hand, sections, linkTo } = panels, { pulled, isDrawn, refresh, renew, redraw } = drawing, { make } = charting;
+  const PRESETS = ["50", "90", "95", "99", "99.9", "99.99", "100"];
   const FEEDS = {
     p: ["percentiles", "heatmap", "runs", "load", "worst"], also: ["percentiles"], by: ["percentiles", "rate", "distribution"],
     tail: ["hosts", "threads", "percentiles", "worst"],
@@ -122,7 +123,6 @@ const controls = (() => {
   function listen() {
     document.addEventListener("input", (event) => event.target.type === "range" && changed(event));
     document.addEventListener("change", changed);
-    every("[data-p]", (button) => button.addEventListener("click", () => set({ p: button.dataset.p })));
     find("whole").addEventListener("click", () => set({ ...WHOLE }));
     map.listen();
     hand.listen();
@@ -135,6 +135,7 @@ const controls = (() => {
   }
   async function begin() {
     await unpacked();
+    every(".presets", (row) => row.append(...PRESETS.map((p) => make("button", { type: "button", dataset: { p }, onclick: () => set({ p }) }, p === "100" ? "max" : p))));
     charting.foldable(toggled);
     show();
     listen();

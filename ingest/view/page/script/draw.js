@@ -7,7 +7,7 @@ const drawing = (() => {
   const FIRST = 250, PIECE = 500, PIECEMEAL = { hosts: "points", threads: "points", surface: "points", maps: "cells" };
   const TOP = { heatmap: 22, load: 40 }; // room above a chart, for its legend
   const MISSING = "samples are missing"; // the text of its bands: query/missing.py
-  const BOUNDS = "others are missing: bounds are in the facts";
+  const BOUNDS = "samples are missing: the facts have bounds";
   const LINES = 0.12, LOWEST_MAP = 120, BELOW_MAP = 130, HOST = 28, HOSTS = 6; // of the screen's height for the lines; px: how low the map may be; what the first screen needs below it, a host, how many
   const AXIS = 24; // px below a picture of the first screen whose axis the map has, too, with its name
   const NAMED = 5; // hosts in a sentence
@@ -108,10 +108,10 @@ const drawing = (() => {
   function readOut(whole, [from, to]) {
     const color = page.views.percentiles.scale("color"), { run, content, state } = now;
     const { of, others } = memo(["kind", run.name, state.kind, state.host], kindShown);
-    const title = `${what(now.state.p)}${of} of the range:`;
+    const title = `${what(state.p)}${of} of the range:`;
     const lacking = content.marks.some((mark) => mark.text === MISSING && isOurs(mark) && mark.t < to && mark.t2 > from);
     const said = [whole.length && lacking && BOUNDS, others || (!whole.length && "too few samples")].filter(Boolean);
-    const values = whole.filter(({ v }) => v > 0).map((point) => make("span", {}, dotOf(color(point.label)), `${point.label} `, make("b", {}, atLeast(point))));
+    const values = whole.filter(({ v }) => v > 0).map((point) => make("span", {}, dotOf(color(point.label)), point.label === what(state.p) ? "" : `${point.label} `, make("b", {}, atLeast(point))));
     find("readout").replaceChildren(title, ...values, ...(said.length ? [` ${said.join("; ")}`] : []));
     find("percentile").setAttribute("aria-valuetext", find("readout").textContent);
   }

@@ -1,9 +1,9 @@
 "use strict";
 // What the pointer and the keys do on the heat map: they read cells, draw a box, drag the line, zoom and pan. Follows heat_panel.js in the
 // same script. While a hand moves only the map follows, a frame behind; what is chosen is set when it rests. Times are ms, latencies ns.
-const heatHand = (() => {
+function heatHand(offered, panel) {
   const { placeOf } = heat, NEAR = 5, MOVED = 4, STEP = 1.25, PAN = 0.2, QUIET = 160, SCROLLING = 350, LEAST_WINDOWS = 2, LEAST_BINS = 3, FOOT = 46;
-  let offered, panel, hand = null, begun = null, waiting = null, timer = 0, drawing = false, scrolled = -Infinity, around = null, zoomed = false, tipped = "";
+  let hand = null, begun = null, waiting = null, timer = 0, drawing = false, scrolled = -Infinity, around = null, zoomed = false, tipped = "";
   const chart = () => offered.find("heatmap"), view = () => offered.page.views.heatmap;
   const clamp = (low, value, high) => Math.min(high, Math.max(low, value));
 
@@ -249,8 +249,5 @@ const heatHand = (() => {
     addEventListener("wheel", wheeled, { passive: false });
     addEventListener("keydown", escaped, true);
   }
-  return function handOf(words, map) {
-    [offered, panel] = [words, map];
-    return { listen, settle };
-  };
-})();
+  return { listen, settle };
+}

@@ -1,8 +1,8 @@
 "use strict";
 // The panel of the latency heat map: which rows and columns, what is highlighted, and what a cell holds. Follows raster.js in the same
 // script; panels.js hands over what is chosen, heat_hand.js has what the pointer and the keys do. Times are ms, latencies ns.
-const heatPanel = (() => {
-  const { MOST, percentileOf, merged, pointsOf } = tailboard, { heatMap, cellAt, sumsOf, splitOf } = heat, { MOST_HUES } = shades, { make, dotOf } = charting;
+function heatPanel({ now, table, inView, heightOf, groupsOf, windowsOf, multipleOf, memo, find, theme, set, what, latency, when, number, tooFew, mixedIn, redraw }) {
+  const { MOST, percentileOf, merged, pointsOf } = tailboard, { heatMap, cellAt, sumsOf, splitOf } = heat, { MOST_HUES } = shades, { make, dotOf } = charting, { sentences } = words;
   const LABELS = ["host", "thread", "op", "extra"], PARTS = 6, TALL = 1000, AUTO = { log: 0, linear: 0.1 }, NARROW = 560, LIT = 60, ROOM = 1.15; // LIT: ms after which what the pointer rests on is lit; ROOM: beyond the ends of the axis, so that what lies there stands free
   // The range of latency in ns that is set, in ms; null where none is, or none that can be.
   function rangeOf({ least, most }) {
@@ -17,7 +17,6 @@ const heatPanel = (() => {
   // What is highlighted is a list: names that hold a comma have it as %2C.
   const listed = (text) => text.split(",").filter(Boolean).map((name) => name.replaceAll("%2C", ",").replaceAll("%25", "%"));
   const unlisted = (names) => names.map((name) => name.replaceAll("%", "%25").replaceAll(",", "%2C")).join(",");
-  let now, table, inView, heightOf, groupsOf, windowsOf, multipleOf, memo, find, theme, set, what, latency, when, number, sayHighestOr, tooFew, mixedIn, redraw; // what panels.js offers
   const percent = (share) => `${Number((100 * share).toPrecision(4))} %`;
   const whole = (n) => number(Number(n.toFixed(1))); // counts of events by weight have parts
   const shown = { map: null, line: null, cursor: null, image: null, shade: null }; // what is drawn, and the cell that is described
@@ -74,7 +73,7 @@ const heatPanel = (() => {
 
   // As many columns as are drawn at least a pixel wide.
   function roomFor(element) {
-    const wide = element.clientWidth || 600, plot = wide - (wide < 640 ? 78 : 140);
+    const wide = element.clientWidth || 600, plot = wide - (wide < 640 ? 88 : 140);
     return Math.max(60, Math.min(MOST.raster.columns, plot < NARROW ? plot : plot - 130));
   }
   // A table of all, and one of each highlight, in columns of the same times: of those that all their levels have windows for.
@@ -120,7 +119,7 @@ const heatPanel = (() => {
       return { t, t2, failed, n, share: n && failed / n, told: { window: when({ t, t2 }), failures: failedOf(failed, n) } };
     });
   }
-  function sentence({ outside: [below, above], counts, dropped }, sums, lit, failures, n) {
+  function told({ outside: [below, above], counts, dropped }, sums, lit, failures, n) {
     const sum = (values) => values.reduce((all, c) => all + c, 0), over = sum(dropped), all = sum(counts) + over;
     const outside = [[below, "below"], [above, "above"]].filter(([n]) => n).map(([n, where]) => `${whole(n)} ${where}`).join(" and ");
     const failed = failures.reduce((all, each) => all + each.failed, 0);
@@ -181,8 +180,8 @@ const heatPanel = (() => {
     now().page.heat = shown; // for tests
     if (shown.cursor && !(shown.cursor.t >= total.span[0] && shown.cursor.t2 <= total.span[1])) shown.cursor = null;
     const width = `windows of ${line.width / 1000} s`, cells = line.width === total.width ? "" : `; its cells have ${total.width / 1000} s`;
-    const words = points.length ? `The line is ${what(state.p)}; ${width}${cells}.` : map.columns && `Windows of ${total.width / 1000} s.`;
-    const says = sayHighestOr(tooFew(state.p, map.counts), points, words, ...sentence(map, map.lit, lit, failures, sum(total.n) / total.unit), mixedIn(total));
+    const said = points.length ? `The line is ${what(state.p)}; ${width}${cells}.` : map.columns && `Windows of ${total.width / 1000} s.`;
+    const says = sentences(!points.length && tooFew(state.p, map.counts), said, ...told(map, map.lit, lit, failures, sum(total.n) / total.unit), mixedIn(total));
     const over = sum(map.dropped), all = sum(map.counts) + over;
     const signals = {
       axis, low, high, yd, zoomable: true, colors: base, stops: legend.stops, texts: legend.texts, meaning: legend.title, box: frameOf({ yd }, total.span),
@@ -255,8 +254,5 @@ const heatPanel = (() => {
     }
     return null;
   }
-  return function panel(offered) {
-    ({ now, table, inView, heightOf, groupsOf, windowsOf, multipleOf, memo, find, theme, set, what, latency, when, number, sayHighestOr, tooFew, mixedIn, redraw } = offered);
-    return { heatmap, shown, choices, light, offerHighlights, listen, tell, rows, brief, beside, boxOf, AUTO };
-  };
-})();
+  return { heatmap, shown, choices, light, offerHighlights, listen, tell, rows, brief, beside, boxOf, AUTO };
+}

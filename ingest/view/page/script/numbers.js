@@ -6,41 +6,52 @@ const tailboard = (() => {
   const MULTIPLES = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 40, 60, 90, 120, 180, 240, 300, 600, 1200, 1800, 3600, 7200];
 
   // ---- What was packed: see ingest/view/page/packing.py.
+  function bytesOf(text) {
+    if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+    const letters = atob(text), bytes = new Uint8Array(letters.length); // a browser of before 2025: letter by letter, without a call for each
+    for (let at = 0; at < bytes.length; at++) bytes[at] = letters.charCodeAt(at);
+    return bytes;
+  }
   async function inflated(text) {
-    const packed = Uint8Array.fromBase64?.(text) ?? Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
   }
-  // Gives the streams that begin at a place of some bytes, one after the other, in numbers of a kind; null: of the narrowest.
+  // Gives the streams that begin at a place of some bytes, one after the other, in numbers of a kind; null: of the narrowest. A plane is a byte of
+  // each number, which is laid into its memory: a page has millions of them.
   function reader(bytes, at = 0) {
-    const narrowest = (planes) => (planes < 2 ? Uint8Array : planes < 3 ? Uint16Array : planes < 5 ? Uint32Array : Float64Array);
+    function laid(count, planes, Kind) {
+      if (Kind === Uint8Array) return bytes.slice(at, (at += count * planes));
+      const out = new Kind(count), raw = new Uint8Array(out.buffer), wide = Kind.BYTES_PER_ELEMENT;
+      for (let plane = 0; plane < planes; plane++) for (let to = plane; to < raw.length; to += wide) raw[to] = bytes[at++];
+      return out;
+    }
     return (count, Kind = Float64Array) => {
-      const out = new (Kind ?? narrowest(bytes[at]))(count);
-      for (let planes = bytes[at++], scale = 1; planes; planes--, scale *= 256) {
-        for (let place = 0; place < count; place++) out[place] += bytes[at++] * scale;
-      }
+      const planes = bytes[at++], low = laid(count, Math.min(4, planes), planes < 2 ? Uint8Array : planes < 3 ? Uint16Array : Uint32Array);
+      if (planes < 5) return Kind === null ? low : new Kind(low);
+      const high = laid(count, planes - 4, Uint32Array), out = new Float64Array(low);
+      for (let place = 0; place < count; place++) out[place] += high[place] * 2 ** 32;
       return out;
     };
+  }
+  // Where parts of some sizes begin, one after the other, and where the last one ends.
+  const starts = (sizes) => { let sum = 0; return Uint32Array.from([0, ...sizes], (size) => (sum += size)); };
+  // Distances within such parts as the numbers that they lead to.
+  function added(values, first) {
+    for (let part = 0; part + 1 < first.length; part++) {
+      for (let place = first[part] + 1; place < first[part + 1]; place++) values[place] += values[place - 1];
+    }
+    return values;
   }
   async function unpack(text) {
     const bytes = await inflated(text), at = 4 + new DataView(bytes.buffer).getUint32(0, true);
     const content = JSON.parse(new TextDecoder().decode(bytes.subarray(4, at))), take = reader(bytes, at);
-    const starts = (sizes) => { let sum = 0; return Uint32Array.from([0, ...sizes], (size) => (sum += size)); };
-    const added = (values, first) => {
-      first.forEach((begin, part) => {
-        for (let place = begin + 1; place < (first[part + 1] ?? 0); place++) values[place] += values[place - 1];
-      });
-      return values;
-    };
     const Bins = content.layouts.every(({ values }) => values.length <= 65_536) ? Uint16Array : Uint32Array;
     for (const run of content.runs) {
       for (const level of ["cluster", "hosts", "failed", "threads"].map((scope) => run.levels[scope]).filter(Boolean)) {
         level.first = starts(level.rows);
         const rows = level.first.at(-1);
         level.window = added(take(rows, Uint32Array), level.first);
-        const widths = take(rows);
-        level.ptr = new Uint32Array(rows + 1);
-        widths.forEach((width, row) => (level.ptr[row + 1] = level.ptr[row] + width));
+        level.ptr = starts(take(rows));
         level.bin = added(take(level.entries, Bins), level.ptr);
         level.count = take(level.entries, null);
         level.total = new Float64Array(rows);
@@ -316,7 +327,7 @@ const tailboard = (() => {
   }
   const sections = []; // what their scripts add to the page: see section.py
   return {
-    MOST, MULTIPLES, sections, inflated, reader, unpack, percentileOf, rankOf, isCarried, merged, layoutOf, within, valueOf, pointsOf, thinOf, ratesOf, gapsOf,
+    MOST, MULTIPLES, sections, inflated, reader, starts, added, unpack, percentileOf, rankOf, isCarried, merged, layoutOf, within, valueOf, pointsOf, thinOf, ratesOf, gapsOf,
     curveOf, widestFirst, reportedIn, timesOf, touched,
   };
 })();

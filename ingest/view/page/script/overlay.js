@@ -68,7 +68,7 @@ const overlay = (() => {
       if (!span) return [];
       const mark = box(`event rank${rank + 1}`, view, [left, right], span), label = part("label");
       label.textContent = event.text ?? "";
-      label.classList.toggle("inside", left > main - 90);
+      label.classList.toggle("after", left < 90);
       if (name === "heatmap") mark.append(label);
       return [mark];
     });

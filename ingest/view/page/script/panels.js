@@ -5,17 +5,18 @@ const panels = (() => {
   const { now, memo, held, find, when, inClock, sayHighest, sayHighestOr, addressOf, isOurs } = chosen, { table, inView, viewStep, linesOf, excessIn, tailOf } = tables;
   const { what, alike, decade, latency, atLeast, number, WEIGHED, mixedIn, tooFew } = words;
   const LEGEND = 64; // as high as a legend of colors is at least: of one row it reached into the axis
+  const TALL = 200; // all hosts, or threads, as long as each has a line of text
   const MOST_TOLD = 16; // points of a load curve that are told one by one
   const SURFACE = ["99.99", "99.95", "99.9", "99.5", "99", "98", "95", "90", "75", "50"];
 
-  function tailPanel(scope, height) {
+  function tailPanel(scope) {
     if (isAlone(scope)) return { alone: true };
     const { points, thin, gaps, rows, span, names, tail, width, typical } = tailOf(scope);
     const fewer = rows.length < names.length && `The ${rows.length} worst of ${names.length}.`, data = { points, thin, gaps, rows };
     const shown = [...points, ...thin].map((point) => ({ ...point, label: point.row }));
     const instead = tail !== now.state.tail && `Most windows have too few samples for ${what(now.state.tail)}: the maximum of each is shown.`;
     const says = sayHighest(shown, alike(shown), instead, ownWidth(width), fewer);
-    return { data, signals: { what: what(tail), shared: now.state.colour === "absolute" ? scale() : beyond(typical, shown) }, span, height: Math.max(LEGEND, 12 + height * rows.length), says };
+    return { data, signals: { what: what(tail), shared: now.state.colour === "absolute" ? scale() : beyond(typical, shown) }, span, height: Math.max(LEGEND, 12 + Math.max(15, Math.min(28, Math.floor(TALL / rows.length))) * rows.length), says };
   }
   // A panel by a label that has one value says nothing that others do not; threads neither, where each host has one.
   function isAlone(scope) {
@@ -93,7 +94,7 @@ const panels = (() => {
   }
   // A row of the table: its time is a link to it.
   function row({ t, t2 }, cells, wide = false) {
-    const line = charting.rowOf([charting.make("a", linkTo({ t, t2 })), ...cells]);
+    const line = charting.rowOf([charting.make("a", linkTo({ t, t2 })), ...cells], (at) => at === 0 || at > 4);
     if (wide) Object.assign(line.lastChild, { colSpan: 6, className: "sentence" });
     return line;
   }
@@ -128,8 +129,8 @@ const panels = (() => {
       const { ghost, said } = besideOf(merged), says = sayHighest([...data.points, ...data.thin], said, ownWidth(merged.width), few, rest, mixedIn(merged));
       return { merged, ...linesOver({ ...data, ghost }, series, merged.span), says };
     },
-    hosts: () => tailPanel("host", 28),
-    threads: () => tailPanel("thread", 15),
+    hosts: () => tailPanel("host"),
+    threads: () => tailPanel("thread"),
     rate() {
       const { run } = now;
       const merged = inView(byBins()), every = tailboard.ratesOf(merged, merged.names, run.covered), { data, series } = switched({ points: every });
@@ -207,8 +208,8 @@ const panels = (() => {
       const [first] = windows, by = first?.cells[5].textContent;
       find("worst-says").textContent = first ? `Most above ${what(state.p)} of the range: ${first.cells[0].textContent}${by ? `, by ${by}` : ""}.` : "";
       find("worst-rows").replaceChildren(...told, ...windows);
-      find("worst-title").textContent = what(state.p);
-      find("worst-excess").textContent = `above ${what(state.p)} of the range`;
+      const titles = find("worst").querySelectorAll("th");
+      [titles[2].textContent, titles[4].textContent] = [what(state.p), `above ${what(state.p)} of the range`];
       return {};
     },
   };

@@ -2,7 +2,7 @@
 // How the cells of a heat map are shaded: what a shade means, what its legend says, and the colours. Follows heat.js in the same script;
 // all pure, tested in Node. A shade is 0 where there is nothing, else from 1 (faint) to 255.
 const shades = (() => {
-  const DARKEST = 255, LABELS = 5, RARE = 200, FAINT = 0.35, APART = 0.1, COUNTED = 2 ** 22, MOST_HUES = 6;
+  const DARKEST = 255, LABELS = 5, RARE = 200, FAINT = 0.35, COUNTED = 2 ** 22, MOST_HUES = 6;
 
   // The weight of each row: how tall it is, of those with samples the middle one being 1. Rows are whole bins, and those of one octave are not
   // equally tall on a logarithmic axis: by their counts alone a smooth distribution would have a step at each power of two.
@@ -64,17 +64,11 @@ const shades = (() => {
   const whole = (value) => (value < 10 && value % 1 ? String(Number(value.toPrecision(2))) : value < 1e4 ? Math.round(value).toLocaleString("en")
     : ((unit) => `${Number((value / 10 ** unit).toPrecision(3))}${{ 3: "k", 6: "M", 9: "G" }[unit]}`)(value < 999500 ? 3 : value < 999.5e6 ? 6 : 9));
   const percent = (share) => `${Number((100 * share).toPrecision(2))} %`;
-  // Labels of a legend at the shades of some values: those that are alike once, and none over another.
+  // Labels of a legend at the shades of some values, those that are alike once; Vega leaves out what would touch another.
   function labelled(values, shadeOf, textOf) {
-    const stops = [], texts = [];
-    for (const [at, value] of values.entries()) {
-      const stop = shadeOf(value), text = textOf(value, at), last = at === values.length - 1;
-      while (last && stops.length && (texts.at(-1) === text || stop - stops.at(-1) < APART)) [stops.pop(), texts.pop()];
-      if (texts.includes(text) || (stops.length && stop - stops.at(-1) < APART)) continue;
-      stops.push(stop);
-      texts.push(text);
-    }
-    return { stops, texts };
+    const all = values.map((value, at) => [shadeOf(value), textOf(value, at)]), [, most] = all.at(-1);
+    const kept = all.filter(([, text], at) => (text === most ? at === all.length - 1 : all.findIndex(([, other]) => other === text) === at));
+    return { stops: kept.map(([stop]) => stop), texts: kept.map(([, text]) => text) };
   }
   const steps = (low, high, labels = LABELS) => Array.from({ length: labels }, (_, at) => low + ((high - low) * at) / (labels - 1));
   function byRank({ each, placeOf }) {

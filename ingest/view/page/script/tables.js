@@ -76,7 +76,7 @@ const tables = (() => {
     for (const name of ["points", "thin", "gaps"]) out[name] = out[name].filter(({ row }) => kept.has(row));
     return { ...out, rows, tail, typical };
   }
-  const medianOf = (cells) => cells.map(({ v }) => v).sort((a, b) => a - b)[cells.length >> 1];
+  const medianOf = (cells) => Float64Array.from(cells, ({ v }) => v).sort()[cells.length >> 1];
   function tailOfBins(scope, tail) {
     const merged = inView(scope), { names, span, columns, width } = merged, wanted = percentileOf(tail);
     const points = pointsOf(merged, names, [wanted]), thin = thinOf(merged, names, wanted);
