@@ -80,14 +80,15 @@ def filled(
     """
     picture = spec(name) if picture is None else picture
     holes = {table["name"] for table in picture["data"] if table.keys() == {"name"}}
-    missing = holes - {table["name"] for table in data}
+    names = {table["name"] for table in data}
+    missing = holes - names
     if missing:
         raise UsageError(f"picture {name} needs {', '.join(sorted(missing))}")
-    drawn = [table for table in picture["data"] if table.keys() != {"name"}]
+    drawn = [table for table in picture["data"] if table.keys() != {"name"} and table["name"] not in names]
     asked = {signal["name"] for signal in picture["signals"]}
     given = [*inputs, *(signal for signal in CLOCK if asked >= {"begin", str(signal["name"])})]
-    names = {signal["name"] for signal in given}
-    presets = [_themed(signal) for signal in picture["signals"] if signal["name"] not in names]
+    preset = {signal["name"] for signal in given}
+    presets = [_themed(signal) for signal in picture["signals"] if signal["name"] not in preset]
     said = {"name": "heading", "update": f"{FAILED} + ({note})"} if whole else heading(note, width=width, nothing=nothing)
     signals = [_heard(signal) for signal in (*given, *presets, said)]
     flagged = (entry("lacking", "chosen", LACKING), entry("approximate", "chosen", APPROXIMATE))

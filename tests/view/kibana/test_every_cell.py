@@ -532,7 +532,7 @@ def coverage(case: Case, saved) -> None:
         for at, of in threads.items():
             expected[at, kind or "-"] = (len(of), len({host for host, *_ in of} - {"-"}) or None)
     rows = asked_rows(case.served, saved, case.served.shown)
-    told = {(row["@timestamp"], row["kind"]): (row["threads"], row["hosts"]) for row in rows if row["threads"] is not None}
+    told = {(row["@timestamp"], row["kind"]): (row["logs"], row["hosts"]) for row in rows if row["logs"] is not None}
     assert told == expected
 
 
