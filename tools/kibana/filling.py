@@ -37,6 +37,7 @@ THEMED: dict[str, Any] = {
     "hot": [f"rgba(214,51,24,{opacity})" for opacity in OPACITIES],
     "ink": "#808080",
 }
+RED, THEMED_RED = "#c92a2a", "#e03e3e"  # of objectives: the first is hardly seen on a dark ground
 # The clock of Lens panels, where Kibana's setting dateFormat:tz is as it is at first: the browser's.
 CLOCK = (
     {"name": "clock", "value": "local"},
@@ -79,6 +80,7 @@ def filled(
     it is the note alone. UsageError where a hole is not filled.
     """
     picture = spec(name) if picture is None else picture
+    picture = orjson.loads(orjson.dumps(picture).replace(RED.encode(), THEMED_RED.encode()))
     holes = {table["name"] for table in picture["data"] if table.keys() == {"name"}}
     names = {table["name"] for table in data}
     missing = holes - names

@@ -293,6 +293,13 @@ def test_k6_objectives_are_drawn_at_their_percentile_wherever_one_zooms(page, si
         told = {(row["percentile"], row["threshold"]) for row in page.table("promises")}
         assert told == {(50, 9 * SECOND), (90, 45 * MS), (99, 50 * MS), (100, SECOND)}, picture
         assert {"p90 45 ms", "p99 50 ms"} <= {mark["text"] for mark in page.marks("promise_texts")}, picture
+    spec = site.answered(site.spec("distribution"), whole)
+    [told] = [one["values"]["hits"]["hits"] for one in spec["data"] if one["name"] == "answer"]
+    assert {hit["_source"]["kind"] for hit in told} == {"completion"}
+    for hit in told:
+        hit["_source"]["kind"] = "response"
+    page.draw(spec)
+    assert page.table("promises") == [], "of a kind that is not shown"
 
 
 @pytest.mark.slow
