@@ -2,7 +2,8 @@
 
 Kibana puts the dashboard's filters and time range into `query`, and turns `interval: {"%autointerval%": N}` of a date_histogram
 into the range in N parts, rounded to one of its intervals: fixed ones, or calendar ones where there is one of that length. An end
-of the range, shifted, stands where `{"%timefilter%": "max", "shift": -5, "unit": "minute"}` was written.
+of the range, shifted, stands where `{"%timefilter%": "max", "shift": -5, "unit": "minute"}` was written, the range where it is
+true. In a request with a `query` of its own the filters stand where `%dashboard_context-filter_clause%` was written.
 Source: es_query_parser.ts and dateHistogramInterval of Kibana; docs/reference/compatibility.md says what was run.
 """
 
@@ -80,16 +81,23 @@ def _entries(data: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
 
 
 def _completed(url: Mapping[str, Any], shown: Shown) -> dict[str, Any]:
+    body = _in_context(url["body"], shown)
+    time = {"range": {url["%timefield%"]: _range(shown)}} if url.get("%timefield%") else None
+    if not url.get("%context%"):
+        return {**body, "query": time} if time else body
+    return {**body, "query": {"bool": {**_filters(shown), "must": [time] if time else []}}}
+
+
+def _filters(shown: Shown) -> dict[str, list[Any]]:
+    return {"must": [], "filter": list(shown.filters), "should": [], "must_not": []}
+
+
+def _range(shown: Shown) -> dict[str, str]:
     stamps = {
         word: datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         for word, ms in (("gte", shown.begin_ms), ("lte", shown.end_ms))
     }
-    body = _in_context(url["body"], shown)
-    time = {"range": {url["%timefield%"]: {**stamps, "format": "strict_date_optional_time"}}} if url.get("%timefield%") else None
-    if not url.get("%context%"):
-        return {**body, "query": time} if time else body
-    query = {"bool": {"must": [time] if time else [], "filter": list(shown.filters), "should": [], "must_not": []}}
-    return {**body, "query": query}
+    return {**stamps, "format": "strict_date_optional_time"}
 
 
 def _in_context(value: Any, shown: Shown) -> Any:
@@ -97,10 +105,16 @@ def _in_context(value: Any, shown: Shown) -> Any:
         if value.get("%timefilter%") in ENDS:
             end = shown.begin_ms if value["%timefilter%"] == "min" else shown.end_ms
             return end + value.get("shift", 0) * SHIFTS[value.get("unit", "day")]
+        if value.get("%timefilter%") is True:
+            return _range(shown)
         body = {key: _in_context(inner, shown) for key, inner in value.items()}
         interval = value.get("interval")
         if isinstance(interval, Mapping) and "%autointerval%" in interval:
             del body["interval"]
             body |= autointerval(shown.end_ms - shown.begin_ms, interval["%autointerval%"])
         return body
-    return [_in_context(inner, shown) for inner in value] if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    clauses = {f"%dashboard_context-{name}_clause%": clause for name, clause in _filters(shown).items()}
+    parts = [clauses[one] if isinstance(one, str) and one in clauses else [_in_context(one, shown)] for one in value]
+    return [one for part in parts for one in part]

@@ -27,7 +27,7 @@ def runs(prefix: str, fields: Mapping[str, Any]) -> Spec:
         elapsed("windows"),
         tables.percentile_rows("ranked", "elapsed", "window.p.values", "[percentile]", ("run", "name")),
         tables.carried("ranked", kept=("run", "name")),
-        *tables.held_against(prefix),
+        *tables.held_against(),
         promised(),
     ]
     return filled(
@@ -46,6 +46,7 @@ def maps(prefix: str, fields: Mapping[str, Any]) -> Spec:
         tables.windows(),
         elapsed("windows"),
         *tables.cells("elapsed", ("run", "name")),
+        *tables.held_against(),
     ]
     none = {"name": "drop", "value": 0}
     return filled("maps", data, [*shades(), none, tall("tall")], "'shades compare the cells of all runs'")
@@ -58,6 +59,7 @@ def curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
         answer(prefix, requests.body(fields, requests.curve(), RUNS)),
         *tables.chosen_runs(),
         *tables.curve([kinds, formula("part", "datum.of"), formula("label", "datum.kinds > 1 ? datum.name : datum.run")]),
+        *tables.held_against(),
     ]
     return drawn_curves(data)
 

@@ -37,6 +37,7 @@ THEMED: dict[str, Any] = {
     "hot": [f"rgba(214,51,24,{opacity})" for opacity in OPACITIES],
     "ink": "#808080",
 }
+RED, THEMED_RED = "#c92a2a", "#e03e3e"  # of objectives: the first is hardly seen on a dark ground
 # The clock of Lens panels, where Kibana's setting dateFormat:tz is as it is at first: the browser's.
 CLOCK = (
     {"name": "clock", "value": "local"},
@@ -79,15 +80,17 @@ def filled(
     it is the note alone. UsageError where a hole is not filled.
     """
     picture = spec(name) if picture is None else picture
+    picture = orjson.loads(orjson.dumps(picture).replace(RED.encode(), THEMED_RED.encode()))
     holes = {table["name"] for table in picture["data"] if table.keys() == {"name"}}
-    missing = holes - {table["name"] for table in data}
+    names = {table["name"] for table in data}
+    missing = holes - names
     if missing:
         raise UsageError(f"picture {name} needs {', '.join(sorted(missing))}")
-    drawn = [table for table in picture["data"] if table.keys() != {"name"}]
+    drawn = [table for table in picture["data"] if table.keys() != {"name"} and table["name"] not in names]
     asked = {signal["name"] for signal in picture["signals"]}
     given = [*inputs, *(signal for signal in CLOCK if asked >= {"begin", str(signal["name"])})]
-    names = {signal["name"] for signal in given}
-    presets = [_themed(signal) for signal in picture["signals"] if signal["name"] not in names]
+    preset = {signal["name"] for signal in given}
+    presets = [_themed(signal) for signal in picture["signals"] if signal["name"] not in preset]
     said = {"name": "heading", "update": f"{FAILED} + ({note})"} if whole else heading(note, width=width, nothing=nothing)
     signals = [_heard(signal) for signal in (*given, *presets, said)]
     flagged = (entry("lacking", "chosen", LACKING), entry("approximate", "chosen", APPROXIMATE))

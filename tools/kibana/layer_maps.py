@@ -46,7 +46,7 @@ def layers(prefix: str, fields: Mapping[str, Any]) -> Spec:
         _rows(),
         *tables.row_gaps(),
         *_ticks(),
-        *tables.noted(prefix),
+        *tables.noted(),
     ]
     first = "data('rows')[0].row"
     alone = f"'of ' + {first} + ' operations alone: the run has no other layer here, or a kind, host or operation is chosen'"

@@ -8,7 +8,7 @@ from typing import Any
 from ingest.query.sweeps import AT_ONCE, FIRST
 from tools.kibana import requests, tables
 from tools.kibana.bins import formula
-from tools.kibana.filling import Spec, filled, named, percentile, threshold
+from tools.kibana.filling import Spec, filled, named, percentile, promised, threshold
 from tools.kibana.pictures import answer
 from tools.kibana.tables import Entry, entry, flatten, keep, only
 
@@ -46,11 +46,13 @@ def load(prefix: str, fields: Mapping[str, Any]) -> Spec:
             only(*POINT),
         ),
         entry("capacities", "points", keep("false")),
+        *tables.held_against(),
+        promised(),
     ]
     depth = "length(data('chosen')) && data('chosen')[0].swept"
     axis = {"name": "depth", "update": depth}
     across = {"name": "across", "update": f"({depth}) ? 'requests at once: ' + data('chosen')[0].depth_name : 'I/Os a second'"}
-    inputs = [percentile(), *threshold(), named(), axis, across]
+    inputs = [percentile(), *threshold(kept=True), named(), axis, across]
     return filled("load", data, inputs, "'whole runs, p' + percentile + ' at the nearest rank'", width=False)
 
 

@@ -34,6 +34,6 @@ def offsets(prefix: str, _: Mapping[str, Any]) -> Spec:
         entry("cells", "windows", cells),
         tables.gaps(),
         entry("late", "windows", late),
-        *tables.noted(prefix),
+        *tables.noted(),
     ]
     return filled("offsets", data, [*shades(), clicked()], "'counts by offset within the second, rows of 20 ms'", nothing=NONE)

@@ -41,7 +41,7 @@ def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
             tables.only("t", "t2", "label", "low", "v", "high", "n", "open", "open_high"),
         ),
         tables.gaps(by="kind", name="gaps"),
-        *tables.noted(prefix),
+        *tables.noted(),
         promised(),
     ]
     return filled(
@@ -84,7 +84,7 @@ def gap(prefix: str, fields: Mapping[str, Any]) -> Spec:
             formula("label", "'all operations'"),
         ),
         tables.gaps(),
-        *tables.noted(prefix),
+        *tables.noted(),
     ]
     both = f"'p' + percentile + ' of response minus that of service, ' + {NEAREST}"
     note = (
@@ -99,5 +99,6 @@ def kind_curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
         answer(prefix, requests.body(fields, requests.curve(), kinds=len(KINDS), only=KINDS)),
         *tables.chosen_runs(),
         *tables.curve([formula("part", "datum.of"), formula("label", "datum.kind")]),
+        *tables.held_against(),
     ]
     return curves(data, NONE)

@@ -23,11 +23,16 @@ Fields = Mapping[str, Any]
 
 
 def answer(prefix: str, asked: Mapping[str, Any], index: str = "rollups") -> Entry:
+    """Return the data entry of a picture: what it asks, with marks and objectives (tables.noted)."""
+    return answered(requests.marked(prefix, index, dict(asked)))
+
+
+def answered(url: Mapping[str, Any]) -> Entry:
     """Return the data entry with the answer of the server: which shards failed, names and runs of what was picked.
 
     `apart` is the width in ms of the windows that were asked for.
     """
-    clock = "datum.aggregations && datum.aggregations.clock ? datum.aggregations.clock.buckets : []"
+    clock = "datum.aggregations && datum.aggregations.clock ? datum.aggregations.clock.windows.buckets : []"
     apart = [
         formula("spaced", clock),
         formula("apart", "length(datum.spaced) > 1 ? datum.spaced[1].key - datum.spaced[0].key : 0"),
@@ -35,7 +40,7 @@ def answer(prefix: str, asked: Mapping[str, Any], index: str = "rollups") -> Ent
     picked = "datum.aggregations && datum.aggregations.picked"
     runs = formula("runs", f"{picked} ? {picked}.runs : {{buckets: []}}")
     parts = [formula("names", f"{picked} ? {picked}.names : {{}}"), runs, *apart]
-    return {"name": "answer", "url": requests.url(f"{prefix}-{index}-*", asked), "transform": parts}
+    return {"name": "answer", "url": dict(url), "transform": parts}
 
 
 def bounded() -> Entry:
@@ -59,7 +64,7 @@ def percentiles(
         tables.maxima("ranked", "thin", thin="!datum.carried"),
         tables.gaps(),
         *_all_windows(picked),
-        *tables.noted(prefix),
+        *tables.noted(),
         promised(),
     ]
     return filled("percentiles", data, [percentile(percents), *threshold(kept=True)], NEAREST, nothing=nothing)
@@ -98,7 +103,7 @@ def surface(prefix: str, fields: Fields) -> Spec:
         tables.carried("ranked"),
         entry("rows", "points", {"type": "aggregate", "groupby": ["row", "p"]}, downwards),
         tables.gaps(),
-        *tables.noted(prefix),
+        *tables.noted(),
     ]
     return filled("surface", data, [], NEAREST)
 
@@ -113,7 +118,7 @@ def heatmap(prefix: str, fields: Fields) -> Spec:
         tables.percentile_rows("ranked", "windows", "window.p.values", "[percentile]"),
         tables.carried("ranked"),
         tables.gaps(),
-        *tables.noted(prefix),
+        *tables.noted(),
         promised(),
     ]
     drop = {"input": "select", "options": [0, 0.01, 0.1, 1, 5], "name": "drop top % "}
@@ -140,7 +145,7 @@ def hosts(prefix: str, fields: Fields) -> Spec:
         entry("thin", "windows", few),
         entry("rows", "wide", {"type": "aggregate", "groupby": ["row"]}, ORDERED),
         *tables.row_gaps(),
-        *tables.noted(prefix),
+        *tables.noted(),
     ]
     what = {"name": "what", "update": "'worst ' + replace(number, '_', '.')"}
     note = f"({_of_more(requests.HOSTS, 'hosts')}) + 'a cell is the worst of its windows and operations'"
@@ -157,10 +162,12 @@ def threads(prefix: str, fields: Fields) -> Spec:
         entry("points", "windows", formula("v", "datum.top_ns"), formula("open", TOPMOST), CELL),
         entry("thin", "windows", keep("false")),
         entry("rows", "wide", {"type": "aggregate", "groupby": ["row"]}, ORDERED),
+        entry("full", "wide", keep(" || ".join(f"datum.{label}_left > 0" for label in THREAD))),
         *tables.row_gaps(),
-        *tables.noted(prefix),
+        *tables.noted(),
     ]
-    note = f"({_of_more(requests.SOURCES, 'logs')}) + 'the maximum of each thread'"
+    some = "length(data('full')) ? 'of a log of many threads those with the highest maximum alone; ' : ''"
+    note = f"({_of_more(requests.SOURCES, 'logs')}) + ({some}) + 'the maximum of each thread'"
     return filled("tails", data, [{"name": "what", "value": "maximum"}], note)
 
 
@@ -177,6 +184,7 @@ def distribution(prefix: str, fields: Fields, only: Sequence[str] = (), nothing:
         answer(prefix, requests.body(fields, requests.distribution(), only=only)),
         *tables.chosen_runs(),
         *tables.curve(operations),
+        *tables.held_against(),
     ]
     return curves(data, nothing)
 

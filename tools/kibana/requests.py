@@ -1,4 +1,4 @@
-"""What the Vega panels ask Elasticsearch for: one request a panel, no window in Python.
+"""What the Vega panels ask Elasticsearch for: one request a panel, no window in Python; marks and objectives are hits of it.
 
 All begin alike, because kinds and runs are never merged by accident:
 
@@ -188,21 +188,23 @@ def body(
         {"term": {field: value}} for field, value in where.items() if not both or field not in (OVERVIEW, STORED)
     ]
     if both:
-        terms.append({"bool": {"should": list(levels.values()), "minimum_should_match": 1}})
+        terms.append(any_of(list(levels.values())))
     terms.append({"range": {f"{measured}.count": {"gt": 0}}})  # a reload may leave rollups of windows that lost all samples
     if only:
         terms.append({"terms": {"kind": list(only)}})
     kind = {"field": "kind", "missing": "-", "size": kinds, "order": {"preference": "desc"}, "collect_mode": "breadth_first"}
+    layouts = {"terms": {"field": f"{measured}.layout", "size": 2}}
     began = _began(where)
     order = [{name: "desc"} for name in began]
     run = {"field": "run.id", "size": runs, "shard_size": runs + 4, "order": order, "collect_mode": "breadth_first"}
-    facts = {"step": highest(step_field(where)), "layouts": {"terms": {"field": f"{measured}.layout", "size": 2}}}
+    facts = {"step": highest(step_field(where))}
     if "rollup.scope" in where:
         facts["lacking"] = {"filter": {"term": {"rollup.complete": False}}, "aggs": {"n": samples()}}
     asked = {**facts, **inner}
     if both:
         asked = {name: {"filter": level, "aggs": {"n": samples(), **asked}} for name, level in levels.items()}
-    inside: Json = {"kinds": {"terms": kind, "aggs": {"preference": highest("kind_preference"), **asked}}}
+    of_kind = {"preference": highest("kind_preference"), "layouts": layouts, **asked}
+    inside: Json = {"kinds": {"terms": kind, "aggs": of_kind}}
     if by_layer:
         inside = {layer: {"filter": query, "aggs": inside} for layer, query in _layers().items()}
     if "rollup.scope" in where:
@@ -239,7 +241,8 @@ def _target(asked: Any) -> int:
 def _clock(target: int) -> Json:
     """Return the aggregation that tells the width of windows, also where all that there is lies in one of them."""
     ends = {end: {"%timefilter%": end} for end in ("min", "max")}
-    return {"date_histogram": {"field": "@timestamp", "interval": {"%autointerval%": target}, "extended_bounds": ends}}
+    windows = {"field": "@timestamp", "interval": {"%autointerval%": target}, "extended_bounds": ends}
+    return {"filter": shown_time(), "aggs": {"windows": {"date_histogram": windows}}}
 
 
 def _levels() -> dict[str, Json]:
@@ -260,6 +263,33 @@ def step_field(where: Mapping[str, Any]) -> str:
     return "rollup.step_ms" if "rollup.scope" in where else "interval.step_ms"
 
 
+def shown_time() -> Json:
+    """Return the query for what lies in the time range."""
+    return {"range": {"@timestamp": {"%timefilter%": True}}}
+
+
+def beside(prefix: str, indices: Sequence[str], asked: Json, names: Sequence[str], told: Json, *others: Json) -> Json:
+    """Return the `url` of a Vega data entry that is also told of what was found, promised or noted: as hits, in one search.
+
+    Such documents have no host, operation or kind: Kibana's filters would empty them, so these are of all others alone. They have
+    one of the fields `names`, and overlap the time range. `told` is which columns of them, in which order and how many.
+    """
+    filters = {name: [f"%dashboard_context-{name}_clause%"] for name in ("must", "filter", "must_not")}
+    measured = {"bool": {**filters, "filter": [*filters["filter"], shown_time()]}}
+    those = any_of([{"exists": {"field": name}} for name in names])
+    query = any_of([measured, {"bool": {"filter": [those, overlapping("episode.end", *others)]}}])
+    first, *more = indices
+    return {
+        "index": ",".join([f"{prefix}-{first}-*", *(f"{prefix}-{name}*" for name in more)]),
+        "body": {**asked, **told, "query": query, "post_filter": those},
+    }
+
+
+def any_of(queries: Sequence[Json]) -> Json:
+    """Return the query for what one of several asks for."""
+    return {"bool": {"should": list(queries), "minimum_should_match": 1}}
+
+
 def overlapping(end: str, *others: Json) -> Json:
     """Return the query for documents that have a part in the time range, or begin before its end and are what `others` ask for.
 
@@ -268,23 +298,24 @@ def overlapping(end: str, *others: Json) -> Json:
     edge = {name: {"%timefilter%": name} for name in ("min", "max")}
     since = [{"range": {field: {"gte": edge["min"], "format": "epoch_millis"}}} for field in ("@timestamp", end)]
     until = {"range": {"@timestamp": {"lte": edge["max"], "format": "epoch_millis"}}}
-    return {"bool": {"filter": [until, {"bool": {"should": [*since, *others], "minimum_should_match": 1}}]}}
+    return {"bool": {"filter": [until, any_of([*since, *others])]}}
 
 
-def marks() -> Json:
-    """Return the request for annotations: those without an end, then those that lasted longest; then objectives.
+def marked(prefix: str, index: str, asked: Json) -> Json:
+    """Return the `url` of a picture: also annotations, those without an end, then those that lasted longest; then objectives.
 
     What came of an objective has the time of all that was judged, so it is there wherever a part of that is shown. Stores of
     earlier versions have the episodes alone.
     """
     promised = {"objective.threshold_ns": {"order": "asc", "missing": "_first", "unmapped_type": "long"}}
     lasted = {"mark.duration_ns": {"order": "desc", "missing": "_first", "unmapped_type": "long"}}
-    columns = ["run.id", "mark.at_ns", "mark.duration_ns", "text", "objective.percentile", "objective.threshold_ns"]
-    query = overlapping("episode.end", {"exists": {"field": "mark.duration_ns"}})  # of a mark the end is told in ns alone
-    return {"size": 1000, "_source": columns, "query": query, "sort": [promised, lasted, {"@timestamp": "asc"}]}
+    columns = ["run.id", "kind", "mark.at_ns", "mark.duration_ns", "text", "objective.percentile", "objective.threshold_ns"]
+    told = {"size": 1000, "_source": columns, "sort": [promised, lasted, {"@timestamp": "asc"}]}
+    names = ("mark.at_ns", "objective.threshold_ns")
+    lasting = {"exists": {"field": "mark.duration_ns"}}  # of a mark the end is told in ns alone
+    return beside(prefix, (index, "marks", "episodes"), asked, names, told, lasting)
 
 
-def url(index: str, asked: Mapping[str, Any], *, filtered: bool = True) -> Json:
-    """Return the `url` of a Vega data entry: Kibana adds the time range, and where `filtered` the dashboard's filters."""
-    context = {"%context%": True} if filtered else {}
-    return {"index": index, **context, "%timefield%": "@timestamp", "body": dict(asked)}
+def url(prefix: str, index: str, asked: Mapping[str, Any]) -> Json:
+    """Return the `url` of a Vega data entry: Kibana adds the time range and the dashboard's filters."""
+    return {"index": f"{prefix}-{index}-*", "%context%": True, "%timefield%": "@timestamp", "body": dict(asked)}

@@ -2,8 +2,8 @@
 
     told    one row a line: place (from 0), t, t2 (what a click shows; null: nothing), when, says, and the numbers that it says
 
-What was found, promised and noted has no host, operation or kind: Kibana's filters would empty it. So it is asked for without
-them, where it overlaps the time range, and what belongs to the run of the pictures is taken.
+What was found, promised and noted is asked for in the search that finds the run of the pictures (requests.beside); what belongs
+to that run is taken.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from ingest import __version__
 from tools.kibana import requests, tables
 from tools.kibana.bins import Transform, formula
 from tools.kibana.filling import Signal, Spec, filled, whole_windows
-from tools.kibana.pictures import answer
+from tools.kibana.pictures import answered
 from tools.kibana.tables import Entry, entry, flatten, keep, only
 
 Fields = Mapping[str, Any]
 
-MOST, WORST, RUNS = 1000, 20, 50
+MOST, WORST, RUNS = 2000, 20, 50
 TOLD = f"indexof(datum._source.finding.stamp, 'version {__version__}') >= 0"
 FINDINGS = ("run.id", "text", "finding.rank", "finding.end", "finding.share", "finding.stamp")
 PROMISED = ("run.id", "objective.name", "objective.least_rate")
@@ -32,10 +32,11 @@ def story(prefix: str, fields: Fields) -> Spec:
     """Return the findings of the run that the pictures show, its episodes and its marks."""
     unsaid = "'nothing is told of this run yet: the load that completes it does; until then tailboard explain STORE --run RUN'"
     data = [
-        answer(prefix, requests.body(fields, {"n": requests.samples()})),
+        answered(_told_of(prefix, requests.body(fields, {"n": requests.samples()}))),
         *tables.chosen_runs(),
-        *_found(prefix),
-        *_noted(prefix),
+        tables.hits("notes"),
+        _found(),
+        *_noted(),
         entry("silent", "chosen", keep("!length(data('found_lines'))"), formula("t", "null"), formula("says", unsaid)),
         _told(("found_lines", "silent", "broken_lines", "noted_lines")),
     ]
@@ -62,7 +63,7 @@ def worst(prefix: str, fields: Fields) -> Spec:
         {"type": "collect", "sort": {"field": ["p99", "t"], "order": ["descending", "ascending"]}},
     ]
     data = [
-        answer(prefix, requests.body(fields, asked)),
+        answered(requests.url(prefix, "rollups", requests.body(fields, asked))),
         *tables.chosen_runs(),
         entry("windows", "chosen", rows),
         _told(("windows",), ("operation", *NUMBERS)),
@@ -100,26 +101,33 @@ def runs(prefix: str, fields: Fields) -> Spec:
     return filled("story", data, [_clicked("0")], note, whole=True)
 
 
-def _found(prefix: str) -> list[Entry]:
+def _told_of(prefix: str, asked: requests.Json) -> requests.Json:
+    """Return the `url` of what asks for a run: also findings by rank, then episodes and marks by time."""
+    names = [*FINDINGS, *PROMISED, *(f"episode.{name}" for name in BROKEN), "mark.duration_ns", "@timestamp"]
+    by_rank = {"finding.rank": {"order": "asc", "missing": "_last", "unmapped_type": "long"}}
+    told = {"size": MOST, "_source": names, "sort": [by_rank, {"@timestamp": "asc"}]}
+    lasting = {"range": {"finding.end": {"gte": {"%timefilter%": "min"}, "format": "epoch_millis"}}}
+    kinds = ("finding.rank", "objective.name", "mark.at_ns")
+    return requests.beside(prefix, ("rollups", "findings", "marks", "episodes"), asked, kinds, told, lasting)
+
+
+def _found() -> Entry:
     """Return the entry `found_lines`: the findings by rank, then what they leave open."""
     of = "datum._source.finding"
     stale = f"({TOLD} ? '' : '; told by another version: see tailboard explain')"
     left = f"{of}.share >= 0.01 ? format({of}.share, '.2~p') + ' of the excess latency is explained by none of these' : ''"
-    return [
-        _overlapping(prefix, ("findings",), FINDINGS, "finding.end", [{"finding.rank": "asc"}]),
-        _of_run(
-            "found_lines",
-            "findings",
-            formula("rank", f"{of}.rank || 1e9"),
-            formula("t", "datum._source.text ? datum.t : null"),
-            formula("t2", f"{of}.end"),
-            formula("says", f"datum._source.text ? datum._source.text + {stale} : {left}"),
-            {"type": "collect", "sort": {"field": "rank"}},
-        ),
-    ]
+    return _of_run(
+        "found_lines",
+        keep("datum._source.finding"),
+        formula("rank", f"{of}.rank || 1e9"),
+        formula("t", "datum._source.text ? datum.t : null"),
+        formula("t2", f"{of}.end"),
+        formula("says", f"datum._source.text ? datum._source.text + {stale} : {left}"),
+        {"type": "collect", "sort": {"field": "rank"}},
+    )
 
 
-def _noted(prefix: str) -> list[Entry]:
+def _noted() -> list[Entry]:
     """Return the entries `broken_lines`, the episodes of objectives, and `noted_lines`, the marks, in time order."""
     of = "datum._source.episode"
     rate = f"isValid(datum._source.objective.least_rate) ? 'lowest ' + format({of}.lowest_rate, ',.4~g') + '/s'"
@@ -134,32 +142,17 @@ def _noted(prefix: str) -> list[Entry]:
     named = "datum._source.objective.name + ': '"
     says = f"{of} && isValid({of}.samples) ? 'broken: ' + {named} + {_listed(', '.join(facts))} : null"
     lasted = "datum._source.mark && datum._source.mark.duration_ns ? datum.t + datum._source.mark.duration_ns / 1e6 : null"
-    fields = (*PROMISED, *(f"episode.{name}" for name in BROKEN), "mark.duration_ns", "text")
+    noted = f"{of} || datum._source.finding ? null : 'noted: ' + datum._source.text"
     return [
-        _overlapping(prefix, ("marks", "episodes"), fields, "episode.end", [{"@timestamp": "asc"}]),
-        _of_run("broken_lines", "marks", formula("t2", f"{of} ? {of}.end : null"), formula("says", says)),
-        _of_run(
-            "noted_lines",
-            "marks",
-            formula("t2", lasted),
-            formula("says", f"{of} ? null : 'noted: ' + datum._source.text"),
-        ),
+        _of_run("broken_lines", formula("t2", f"{of} ? {of}.end : null"), formula("says", says)),
+        _of_run("noted_lines", formula("t2", lasted), formula("says", noted)),
     ]
 
 
-def _overlapping(
-    prefix: str, indices: Sequence[str], fields: Sequence[str], end: str, sort: Sequence[Mapping[str, str]]
-) -> Entry:
-    """Return the data entry, called after the first of the indices, with documents that have a part in the time range."""
-    body = {"size": MOST, "_source": ["@timestamp", *fields], "sort": list(sort), "query": requests.overlapping(end)}
-    names = ",".join(f"{prefix}-{index}*" for index in indices)
-    return {"name": indices[0], "url": {"index": names, "body": body}, "format": {"property": "hits.hits"}}
-
-
-def _of_run(name: str, source: str, *more: Transform) -> Entry:
+def _of_run(name: str, *more: Transform) -> Entry:
     """Return an entry with the documents of the run that is shown which say something."""
     began = formula("t", "datum._source['@timestamp']")
-    return entry(name, source, tables.KNOWN, keep("datum.known"), began, list(more), keep("datum.says"))
+    return entry(name, "notes", tables.KNOWN, keep("datum.known"), began, list(more), keep("datum.says"))
 
 
 def _told(sources: Sequence[str], kept: Sequence[str] = ()) -> Entry:

@@ -16,7 +16,7 @@ from typing import Any
 from ingest.core.objective import ANY_LATENCY
 from tools.kibana import requests
 from tools.kibana.bins import LAYOUT_COLUMNS, Transform, bin_of, edges_of, formula, layout_columns, snapped, value_of
-from tools.kibana.requests import FIRST_OCTAVE, LAST_OCTAVE, NARROW_ROWS, ROWS, marks
+from tools.kibana.requests import FIRST_OCTAVE, LAST_OCTAVE, NARROW_ROWS, ROWS
 
 Entry = dict[str, Any]
 
@@ -24,7 +24,7 @@ WHOLE = "datum.of.fine.n.value >= datum.of.coarse.n.value"  # no sample lies bef
 BEYOND_ROWS = 1 << (LAST_OCTAVE + 1)  # the upper edge of the row above all edges
 
 # A layout whose bins are not those of the panel (exponential, listed edges), among the first two of a run.
-LISTED = "length(datum.of.layouts.buckets) > {0} && indexof(datum.of.layouts.buckets[{0}].key, 'loglinear') != 0"
+LISTED = "length(datum.of_kind.layouts.buckets) > {0} && indexof(datum.of_kind.layouts.buckets[{0}].key, 'loglinear') != 0"
 
 AS_WIDE = f"datum.half / datum.wide <= {NARROW_ROWS}"  # bins that are no finer than the rows of a distribution
 EXTREMES = [
@@ -78,10 +78,11 @@ def chosen_runs(layers: Sequence[str] = ()) -> list[Entry]:
             formula("run", "datum.by_run.key"),
             formula("failed", "datum.by_run.failed ? datum.by_run.failed.n.value / max(1, datum.by_run.failed.kinds.value) : 0"),
             kinds,
+            formula("of_kind", "datum.of"),
             formula("kind", "datum.of.key"),
             formula("of", f"datum.of.fine ? ({WHOLE} ? datum.of.fine : datum.of.coarse) : datum.of"),
             formula("name", "datum.run + ', ' + datum.kind"),
-            formula("layout", "length(datum.of.layouts.buckets) == 1 ? datum.of.layouts.buckets[0].key : ''"),
+            formula("layout", "length(datum.of_kind.layouts.buckets) == 1 ? datum.of_kind.layouts.buckets[0].key : ''"),
             layout_columns("datum.layout"),
             formula("approximate", f"({LISTED.format(0)}) || ({LISTED.format(1)}) ? 1 : 0"),
             formula("step", "datum.of.step.value || 0"),
@@ -97,7 +98,14 @@ def rows_of(path: Sequence[str], name: str) -> list[Entry]:
     `name` is an expression of their keys, `datum.host_key`; `chosen` knows how many rows there are.
     """
     inner = zip(("of", *("one" for _ in path[1:])), path, strict=True)
-    nested = [[flatten(f"{outer}.{part}.buckets", "one"), formula(f"{part}_key", "datum.one.key")] for outer, part in inner]
+    nested = [
+        [
+            formula(f"{part}_left", f"datum.{outer}.{part}.sum_other_doc_count"),
+            flatten(f"{outer}.{part}.buckets", "one"),
+            formula(f"{part}_key", "datum.one.key"),
+        ]
+        for outer, part in inner
+    ]
     rows = entry("wide", "chosen", *nested, formula("row", name))
     [asked] = chosen_runs()
     return [{**asked, "transform": [*asked["transform"], formula("rows", "datum.of.named.value")]}, rows]
@@ -362,12 +370,11 @@ def curve(parts: Sequence[Transform]) -> list[Entry]:
     return [edges(NARROW_ROWS), steps, begin, joined]
 
 
-def noted(prefix: str) -> list[Entry]:
+def noted() -> list[Entry]:
     """Return the entries of `held_against`, and `marks`, what was noted of the chosen runs.
 
     Whatever host or operation is chosen.
     """
-    asked, promises = held_against(prefix)
     table = entry(
         "marks",
         "notes",
@@ -378,21 +385,28 @@ def noted(prefix: str) -> list[Entry]:
         formula("text", "datum._source.text"),
         only("t", "t2", "text"),
     )
-    return [asked, table, promises]
+    return [*held_against(), table]
 
 
-def held_against(prefix: str) -> list[Entry]:
-    """Return the entries `notes`, what is asked, and `promises`, objectives that the chosen runs were held against."""
-    asked = {"index": f"{prefix}-marks*,{prefix}-episodes*", "body": marks()}
+def hits(name: str) -> Entry:
+    """Return the entry with the hits of the answer."""
+    rows = [formula("found", "datum.hits ? datum.hits.hits : []"), flatten("found", "hit")]
+    columns = [formula(column, f"datum.hit.{column}") for column in ("_source", "sort")]
+    return entry(name, "answer", rows, columns, only("_source", "sort"))
+
+
+def held_against() -> list[Entry]:
+    """Return the entries `notes`, and `promises`: what the chosen runs were held against, of the kinds that are shown."""
+    shown_kind = "indexof(pluck(data('chosen'), 'kind'), datum._source.kind) >= 0"
     promises = entry(
         "promises",
         "notes",
         KNOWN,
         keep("datum.known && datum._source.objective && datum._source.objective.threshold_ns > 0"),
-        keep(f"datum._source.objective.threshold_ns < {ANY_LATENCY}"),
+        keep(f"datum._source.objective.threshold_ns < {ANY_LATENCY} && (!datum._source.kind || {shown_kind})"),
         formula("percentile", "toNumber(datum._source.objective.percentile)"),
         formula("threshold", "datum._source.objective.threshold_ns"),
         {"type": "aggregate", "groupby": ["percentile", "threshold"]},
         {"type": "collect", "sort": {"field": "threshold"}},
     )
-    return [{"name": "notes", "url": asked, "format": {"property": "hits.hits"}}, promises]
+    return [hits("notes"), promises]

@@ -32,6 +32,7 @@ KINDS: dict[str, type[Aggregation]] = {
 }  # fmt: skip
 BODY = {
     "query",
+    "post_filter",
     "aggs",
     "aggregations",
     "size",
@@ -47,7 +48,7 @@ BODY = {
     "seq_no_primary_term",
 }
 REAL_BODY = frozenset(
-    "collapse explain ext highlight indices_boost knn min_score post_filter profile rank rescore retriever runtime_mappings script_fields "
+    "collapse explain ext highlight indices_boost knn min_score profile rank rescore retriever runtime_mappings script_fields "
     "slice stats stored_fields suggest terminate_after timeout track_scores".split()
 )
 
@@ -71,6 +72,8 @@ class Search:
                 raise refuse(400, "parsing_exception", f"Unknown key for a {kind} in [{key}].", line=line, col=column)
         self.text = text
         self.query = queries.parse(body.get("query", {"match_all": {}}), text, now)
+        # from the documentation: hits are filtered again after aggregations were collected, and the total is of these hits
+        self.post_filter = queries.parse(body["post_filter"], text, now) if "post_filter" in body else None
         given = body.get("aggs", body.get("aggregations"))
         self.aggs = aggregations.parse(given, aggregations.Context(text, now, max_buckets), KINDS) if given else None
         self.size = int(body.get("size", 10))
@@ -170,7 +173,9 @@ class Search:
             key.prepare(view)
         mask = self.query.mask(view)
         documents = np.flatnonzero(mask)
-        hits = shown_hits(self, view, documents)
+        hits = shown_hits(
+            self, view, documents if self.post_filter is None else np.flatnonzero(mask & self.post_filter.mask(view))
+        )
         if self.aggs is None:
             return hits, None
         if not view.readers:

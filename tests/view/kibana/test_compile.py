@@ -171,14 +171,16 @@ def test_panels_ask_with_the_filters_of_the_dashboard_and_no_other_server() -> N
             if saved.id.endswith("-all-runs"):  # whatever is chosen
                 assert query == {"bool": {"filter": [{"term": {"rollup.scope": "cluster"}}, {"term": {"rollup.step_ms": 0}}]}}
                 continue
-            if "rollups" not in one.index and "intervals" not in one.index and "points" not in one.index:
-                # told of the run that is shown, where it overlaps the time range, and marks that last
-                until, since = query["bool"]["filter"]
+            if "should" in query["bool"] and query["bool"]["should"]:
+                query, noted = query["bool"]["should"]
+                # told of the run that is shown, where it overlaps the time range, whatever is chosen, and marks that last
+                those, overlapping = noted["bool"]["filter"]
+                assert one.body["post_filter"] == those and "latency.count" not in str(those)
+                until, since = overlapping["bool"]["filter"]
                 assert until["range"]["@timestamp"]["lte"] == shown.end_ms
                 edges = [edge["range"] for edge in since["bool"]["should"] if "range" in edge]
                 assert {span["gte"] for edge in edges for span in edge.values()} == {shown.begin_ms}
-                continue
-            time = query["bool"]["must"][0]
+            [time] = [clause for clause in (*query["bool"]["must"], *query["bool"]["filter"]) if "range" in clause]
             assert time["range"]["@timestamp"]["gte"] == "1970-01-01T00:00:00.000Z"
             assert shown.filters[0] in query["bool"]["filter"]
 

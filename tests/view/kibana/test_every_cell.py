@@ -1,6 +1,6 @@
 """Every number that a panel shows is that of the query layer: each panel as it is imported, for four sets of data.
 
-Many samples; 40 a second of each of three hosts, timed as service, response and wait; several runs over a month's end, of which each
+Many samples; 40 a second of each of three hosts with odd names, timed as service, response and wait; several runs over a month's end, of which each
 lies in two indices; and one without host, kind and operation. Where nothing is chosen the run that began last is shown.
 """
 
@@ -41,11 +41,11 @@ SHOWN_BY = {"p50": "p50", "p90": "p90", "p99": "p99", "p99_9": "p99.9", "max": "
 
 def forty(folder: Path) -> dict[str, list[tuple[str, ...]]]:
     chance, logs = np.random.default_rng(48), []
-    for host in ("h1", "h2", "h3"):
+    for number, host in enumerate(("h 1", "!2", 'größe "3"' + 40 * "x")):
         due = (MIDNIGHT_S + 43_200) * 1_000_000 + np.arange(4800) * 25_000
         began = due + np.exp(chance.normal(4, 2, 4800)).astype(int)
         rows = zip(due, began, began + np.exp(chance.normal(6, 1, 4800)).astype(int) + 1)
-        path = folder / f"{host}.csv"
+        path = folder / f"{number}.csv"
         path.write_text("due_us,start_us,end_us,op\n" + "".join(f"{a},{b},{c},read\n" for a, b, c in rows))
         logs.append((str(path), "--host", host, "--intended-start-column", "due_us"))
     return {"forty": logs}
@@ -532,7 +532,7 @@ def coverage(case: Case, saved) -> None:
         for at, of in threads.items():
             expected[at, kind or "-"] = (len(of), len({host for host, *_ in of} - {"-"}) or None)
     rows = asked_rows(case.served, saved, case.served.shown)
-    told = {(row["@timestamp"], row["kind"]): (row["threads"], row["hosts"]) for row in rows if row["threads"] is not None}
+    told = {(row["@timestamp"], row["kind"]): (row["logs"], row["hosts"]) for row in rows if row["logs"] is not None}
     assert told == expected
 
 

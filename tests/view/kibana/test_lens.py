@@ -285,8 +285,21 @@ def test_k6_objectives_are_drawn_at_their_percentile_wherever_one_zooms(page, si
         assert drawn == {50: 9 * SECOND, 90: 45 * MS, 95: 0, 99: 50 * MS}
     page.choose(percentile=99, sla_ms=7)
     assert page.signal("sla") == 7_000_000 and len(page.marks("sla_line")) == 1
-    page.draw(site.answered(site.spec("runs"), whole))
-    assert page.signal("sla") == 50 * MS
+    for picture in ("runs", "load"):
+        page.draw(site.answered(site.spec(picture, scope="host", level="run" if picture == "load" else "overview"), whole))
+        assert page.signal("sla") == 50 * MS, picture
+    for picture in ("distribution", "curves", "maps"):
+        page.draw(site.answered(site.spec(picture), whole))
+        told = {(row["percentile"], row["threshold"]) for row in page.table("promises")}
+        assert told == {(50, 9 * SECOND), (90, 45 * MS), (99, 50 * MS), (100, SECOND)}, picture
+        assert {"p90 45 ms", "p99 50 ms"} <= {mark["text"] for mark in page.marks("promise_texts")}, picture
+    spec = site.answered(site.spec("distribution"), whole)
+    [told] = [one["values"]["hits"]["hits"] for one in spec["data"] if one["name"] == "answer"]
+    assert {hit["_source"]["kind"] for hit in told} == {"completion"}
+    for hit in told:
+        hit["_source"]["kind"] = "response"
+    page.draw(spec)
+    assert page.table("promises") == [], "of a kind that is not shown"
 
 
 @pytest.mark.slow

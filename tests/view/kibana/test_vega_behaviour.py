@@ -231,7 +231,7 @@ def test_k4_an_answer_that_ran_out_of_time_is_called_incomplete(page, served) ->
 
 
 BEGIN_S = 1_795_183_200  # 2026-11-20T14:00:00Z
-DESCRIBED = "start: start_us\nlatency: took_us\nunit: us\nlabels: {op: op}\nfailed: {state: '!ok'}\n"
+DESCRIBED = "start: start_us\nlatency: took_us\nunit: us\nlabels: {op: op, job: job}\nfailed: {state: '!ok'}\n"
 
 
 def forty_a_second(folder: Path, *, failing: bool = False) -> list[str]:
@@ -242,9 +242,10 @@ def forty_a_second(folder: Path, *, failing: bool = False) -> list[str]:
         took = np.exp(chance.normal(6, 1, 4800)).astype(int)
         states = np.where(failing & (chance.random(4800) < (0.05 if host == "h3" else 0.002)), "timeout", "ok")
         rows = [
-            f"{(BEGIN_S * 1_000_000) + number * 25_000},{us},read,{state}" for number, (us, state) in enumerate(zip(took, states))
+            f"{(BEGIN_S * 1_000_000) + number * 25_000},{us},read,{state},j{number % 2}"
+            for number, (us, state) in enumerate(zip(took, states))
         ]
-        (folder / f"{host}.csv").write_text("\n".join(["start_us,took_us,op,state", *rows]) + "\n")
+        (folder / f"{host}.csv").write_text("\n".join(["start_us,took_us,op,state,job", *rows]) + "\n")
         words.append(str(folder / f"{host}.csv"))
     (folder / "described.yml").write_text(DESCRIBED)
     return words
@@ -275,6 +276,16 @@ def test_k4_a_tail_map_of_few_samples_has_their_maxima_at_their_time(page, faili
     begin, end = page.signal("begin"), page.signal("end")
     assert BEGIN_S * 1000 <= begin < end <= (BEGIN_S + 130) * 1000
     assert begin == min(row["t"] for row in rows) and end == max(row["t2"] for row in rows)
+
+
+@pytest.mark.slow
+def test_k2_threads_that_a_map_has_no_room_for_are_said(page, failing, served) -> None:
+    """Each log of a host has operations of two jobs."""
+    some = "of a log of many threads those with the highest maximum alone; the maximum of each thread"
+    page.draw(failing.answered(failing.spec("threads", index="intervals")))
+    assert len(page.table("rows")) == 3 and page.signal("heading").endswith(some)
+    page.draw(served.answered(served.spec("threads", index="intervals")))
+    assert len(page.table("rows")) == 12 and some not in page.signal("heading")
 
 
 @pytest.mark.slow

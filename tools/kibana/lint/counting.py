@@ -15,7 +15,7 @@ from tools.kibana.objects import SavedObject
 COUNT = "count"
 DIGESTS = frozenset({"percentile", "percentile_rank", "median"})
 SERVER_DIGESTS = frozenset({"percentiles", "percentile_ranks", "median_absolute_deviation", "boxplot"})
-COUNTED = re.compile(r"((?:[\w$]+(?:\[[^\]]*\])?\.)*)doc_count\b")
+COUNTED = re.compile(r"((?:[\w$]+(?:\[[^\]]*\])?\.)*)(?<!\w)doc_count\b")
 BUCKETS = re.compile(r"buckets(?:\[[^\]]*\])?$")
 
 
@@ -100,11 +100,11 @@ def _samples(index: str, node: Node) -> bool:
 
 def _is_counted(index: str) -> bool:
     """Return whether documents of an index hold histograms."""
-    return any(field["type"] == "histogram" for field in view_fields(index).values())
+    return any(field["type"] == "histogram" for one in index.split(",") for field in view_fields(one).values())
 
 
 def _is_histogram(index: str, name: str) -> bool:
-    return view_fields(index).get(name, {}).get("type") == "histogram"
+    return any(view_fields(one).get(name, {}).get("type") == "histogram" for one in index.split(","))
 
 
 def _texts(value: Any) -> Iterator[str]:

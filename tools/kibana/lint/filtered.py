@@ -15,6 +15,7 @@ FREE = "whatever is chosen above"
 HOST = "host.name"
 CLUSTER = "cluster"
 TIMES = "%timefilter%"
+CLAUSE = "%dashboard_context-filter_clause%"
 SAID = "choose no host"
 
 
@@ -48,12 +49,11 @@ def _vega(saved: SavedObject, chosen: list[str], objects: Objects) -> Iterator[P
             continue
         if "%timefield%" not in url and TIMES not in str(url.get("body")):
             yield saved.id, f"{name} does not follow the time range: it has no %timefield%"
-        if set(index.split(",")) <= OF_RUNS:
-            continue
-        if url.get("%context%") is not True:
+        measured = ",".join(one for one in index.split(",") if one not in OF_RUNS)
+        if url.get("%context%") is not True and CLAUSE not in str(url["body"].get("query")):
             yield saved.id, f"{name} does not follow the filters: it has no %context%"
-        elif missing := _missing(index, chosen):
-            yield saved.id, f"{name} is empty when {missing} is chosen: {index} have no such field"
+        elif missing := _missing(measured, chosen):
+            yield saved.id, f"{name} is empty when {missing} is chosen: {measured} have no such field"
 
 
 def _lens(saved: SavedObject, chosen: list[str]) -> Iterator[Problem]:

@@ -149,3 +149,18 @@ def test_filter_path(server: ElasticsearchDouble) -> None:
         "hits": {"total": {"value": 1, "relation": "eq"}},
     }
     assert send(server, "POST", f"{path}nothing").body == {}
+
+
+def test_a_post_filter_is_of_hits_alone(server: ElasticsearchDouble) -> None:
+    name = f"p{next(numbers)}"
+    for number in range(4):
+        send(server, "PUT", f"/{name}/_doc/{number}?refresh=true", {"n": number, "m": number % 2})
+    body = {
+        "size": 9,
+        "sort": [{"n": "desc"}],
+        "post_filter": {"range": {"m": {"gt": 0}}},
+        "aggs": {"s": {"sum": {"field": "n"}}},
+    }
+    found = send(server, "POST", f"/{name}/_search", {**body, "query": {"range": {"n": {"gte": 1}}}}).body
+    assert [hit["_id"] for hit in found["hits"]["hits"]] == ["3", "1"]
+    assert found["hits"]["total"]["value"] == 2 and found["aggregations"]["s"]["value"] == 6
