@@ -951,7 +951,7 @@ class Search:
         return float((there - then) / (now - then)) if now != then else 1.0
 
     def _fine(self, event: Event, own: slice) -> tuple[tuple[Float, Float], float, float]:
-        """Return what is counted of an event's set in each window, and of how many; its level in `own` windows, and the usual one.
+        """Return what is counted of an event's set in each window, and of how many; its level in `own` windows and the usual one.
 
         That is the samples above a quantile and all of them, with their share; or completions, with their mean.
         """
