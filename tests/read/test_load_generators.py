@@ -59,6 +59,7 @@ KNOWN = {
     "generators/fortio.access.json": ("fortio", 300),
     "generators/vllm.json.xz": ("vllm", 200),
     "generators/oha-r1.csv": ("oha", 200),
+    "generators/elbencho-r1.json": ("elbencho", 512),
     "generators/cyclictest.json": ("cyclictest", 2000),
     "generators/cyclictest-ns.json": ("cyclictest", 500),
     "histograms/redis70_latency_histogram.ndjson": ("redis-latency", 35_775),
@@ -330,6 +331,31 @@ def test_d2_oha_counts_what_its_database_does(capsys: pytest.CaptureFixture[str]
         assert float(row["mean"]) * own["count"] == pytest.approx(own["total"] * 10**9, abs=own["count"])
     [row] = answer(capsys, *(DATA / "generators" / f"oha-r{number}.csv" for number in (1, 2)))
     assert (int(row["count"]), int(row["failed"])) == (400, 25)
+
+
+@pytest.mark.parametrize("name", ["r1", "r2", "mix"])
+def test_d2_elbencho_counts_what_it_says_itself(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """Its text has the bins and percentiles of I/Os, those of reads after those of writes."""
+    text = (DATA / "generators" / f"elbencho-{name}.total.txt").read_text()
+    bins, own = (re.findall(rf"IO (?:wr |rd )?lat {of} +: \[ (.*) \]", text) for of in ("hist", "% us"))
+    rows = answer(capsys, DATA / "generators" / f"elbencho-{name}.json", "--by", "op,tag", "-p", "1,50,75,99")
+    assert [(row["op"], row["tag"]) for row in rows] == (
+        [("RWMIX30", ""), ("RWMIX30", "rwmix_read")] if name == "mix" else [("READ", ""), ("WRITE", "")]
+    )
+    for row, counts, percentiles in zip(rows if name == "mix" else rows[::-1], bins, own, strict=True):
+        assert int(row["count"]) == sum(int(entry.split(": ")[1]) for entry in counts.split(", "))
+        for of, bound in (entry.split("%<=") for entry in percentiles.split()):
+            if f"p{of}" in row:
+                assert float(row[f"p{of}"]) / 1000 == pytest.approx(float(bound), abs=0.5 if "." not in bound else 0.05)
+
+
+def test_d2_elbencho_of_two_clients_is_merged_and_damage_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [DATA / "generators" / f"elbencho-r{number}.json" for number in (1, 2)]
+    rows = answer(capsys, *files, "--by", "op")
+    assert [(row["op"], row["count"], row["complete"]) for row in rows] == [("READ", "512", "true"), ("WRITE", "512", "true")]
+    (tmp_path / "a.json").write_text(files[0].read_text().replace('"elapsed_time_ms":"386"', '"elapsed_time_ms":"soon"'))
+    assert inspected(capsys, tmp_path / "a.json")["rejected"] == {"'soon' is no number": 1}
+    assert [(row["count"], row["complete"]) for row in answer(capsys, tmp_path / "a.json")] == [("256", "false")]
 
 
 @pytest.mark.parametrize(("preset", "metric"), [("vllm", "e2el"), ("vllm-first-token", "ttft")])

@@ -1,6 +1,6 @@
 """What holds percentiles only is refused by the tool's name, with the reason and what to ask it for; nothing else is.
 
-The texts follow the forms that the tools print; wrk 4.1, redis-benchmark 7.0, Locust, k6's JSON and pgbench 15 are recordings.
+The texts follow the forms that the tools print; wrk 4.1, redis-benchmark 7.0, Locust, k6's JSON, elbencho's text and pgbench 15 are recordings.
 """
 
 from __future__ import annotations
@@ -62,6 +62,11 @@ TEXTS = {
     "ab -e": ["Percentage served,Time in ms\n0,1.234\n1,1.300\n"],
     "vegeta report": [VEGETA],
     "hey or oha": [HEY, OHA, '{\n  "summary": {\n    "successRate": 1.0,\n    "total": 2.504119758,\n'],
+    "elbencho": [
+        (DATA.parent / "generators" / "elbencho-r1.total.txt").read_text(),
+        "ISO date,label,path type,paths,hosts,threads,dirs\n",
+        '{"phase_type":"READ","phase_id":"1184e976","last_done":{"latency":{"IO":{"min_us":"2","avg_us":"2","max_us":"35"}}}}\n',
+    ],
     "vLLM's bench": [VLLM, VLLM_RESULT],
     "k6's summary": [K6, K6_NOW, (DATA.parent / "generators" / "k6-r1.total.json").read_text()],
     "YCSB's summary": [YCSB, YCSB.replace("(us)", "(ms)")],
