@@ -142,11 +142,11 @@ class Repeats:
     def _look(self, sums: Any, times: tuple[Int, Int]) -> None:
         """Keep the sums of stretches in which time goes on, and see whether one was met before."""
         at = _each(sums, self._every)
-        for time in times:
-            changes = np.diff(time[at[:, None] + np.arange(STRETCH)], axis=1) != 0
-            at = at[np.count_nonzero(changes, axis=1) >= MOMENTS_IN_IT - 1]
         if not len(at):
             return
+        for time in times:
+            changes = np.lib.stride_tricks.sliding_window_view(np.diff(time) != 0, STRETCH - 1)
+            at = at[np.count_nonzero(changes[at], axis=1) >= MOMENTS_IN_IT - 1]
         self._keep(sums, at, times[0] - times[1])
         self._met = np.sort(np.append(self._met, sums[at]))
         if (self._met[1:] == self._met[:-1]).any():
