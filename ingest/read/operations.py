@@ -9,6 +9,7 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ingest.core.errors import CapacityError, counted
 from ingest.core.events import Events
@@ -107,7 +108,7 @@ class Repeats:
 
     def __init__(self, account: Account) -> None:
         self._account = account
-        self._met: set[int] = set()
+        self._met: Any = np.empty(0, np.uint64)
         self._every = self._every_kept = 1
         self._kept: Any = np.empty(0, np.uint64)
         self._rest: tuple[Any, Int, Int] = np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64)
@@ -140,42 +141,45 @@ class Repeats:
 
     def _look(self, sums: Any, times: tuple[Int, Int]) -> None:
         """Keep the sums of stretches in which time goes on, and see whether one was met before."""
-        at = np.flatnonzero(sums % np.uint64(self._every) == 0)
+        at = _each(sums, self._every)
         if not len(at):
             return
-        for moments in (np.append(0, np.cumsum(np.diff(time, prepend=time[0]) != 0)) for time in times):
-            at = at[moments[at + STRETCH] - moments[at + 1] >= MOMENTS_IN_IT - 1]
+        for time in times:
+            changes = np.lib.stride_tricks.sliding_window_view(np.diff(time) != 0, STRETCH - 1)
+            at = at[np.count_nonzero(changes[at], axis=1) >= MOMENTS_IN_IT - 1]
         self._keep(sums, at, times[0] - times[1])
-        for value in sums[at].tolist():
-            if value % self._every:
-                continue
-            if value in self._met:
-                self.found = True
-                self._account.note(REPEATED)
-                return
-            self._met.add(value)
-            if len(self._met) > MOST_SUMS:
-                self._every *= 2
-                self._met = {kept for kept in self._met if kept % self._every == 0}
+        self._met = np.sort(np.append(self._met, sums[at]))
+        if (self._met[1:] == self._met[:-1]).any():
+            self.found = True
+            self._account.note(REPEATED)
+        while len(self._met) > MOST_SUMS:
+            self._every *= 2
+            self._met = self._met[_each(self._met, self._every)]
 
     def _keep(self, sums: Any, at: Int, latency_ns: Int) -> None:
         """Keep sums of stretches that no other operations can have by chance."""
-        while np.count_nonzero(sums[at] % np.uint64(self._every_kept) == 0) > 4 * MOST_KEPT:
+        while len(_each(sums[at], self._every_kept)) > 4 * MOST_KEPT:
             self._every_kept *= 2
-        at = at[sums[at] % np.uint64(self._every_kept) == 0]
+        at = at[_each(sums[at], self._every_kept)]
         if len(at):
             values = np.sort(latency_ns[at[:, None] + np.arange(STRETCH)], axis=1)
             at = at[np.count_nonzero(np.diff(values, axis=1), axis=1) >= VALUES_IN_IT - 1]
             self._kept = np.union1d(self._kept, sums[at])
-        while len(self._kept) > MOST_KEPT or (self._kept % np.uint64(self._every_kept)).any():
-            self._every_kept *= 2 if len(self._kept) > MOST_KEPT else 1
-            self._kept = self._kept[self._kept % np.uint64(self._every_kept) == 0]
+        self._kept = self._kept[_each(self._kept, self._every_kept)]
+        while len(self._kept) > MOST_KEPT:
+            self._every_kept *= 2
+            self._kept = self._kept[_each(self._kept, self._every_kept)]
 
     def finish(self) -> None:
         """Put what other files are held against into the account."""
         if len(self._kept):
             sums = b64encode(self._kept.astype("<u8").tobytes()).decode()
             self._account.stretches.append({"path": self._account.path, "every": self._every_kept, "sums": sums})
+
+
+def _each(sums: Any, every: int) -> Int:
+    """Return the places of the sums that `every`, a power of two, divides."""
+    return np.flatnonzero(sums & np.uint64(every - 1) == 0)
 
 
 def repeats_noted(chunks: Iterable[Events], account: Account) -> Iterator[Events]:
@@ -280,14 +284,21 @@ def _cells(events: Events, window: Int) -> tuple[Int, int, Int]:
         if width > 1:
             cell *= width
             cell += events.series
-        there = np.zeros(width * span, np.bool_)
-        there[cell] = True
-        occupied = np.flatnonzero(there)
-        if len(occupied) < len(there):
-            cell = (np.cumsum(there) - 1)[cell]
+        occupied, cell = numbered(cell, width * span)
         return np.stack([occupied % width, occupied // width + lowest]), len(occupied), cell
     (windows, series), cell = distinct_rows(window, events.series.astype(np.int64))
     return np.stack([series, windows]), len(windows), cell
+
+
+def numbered(values: Int, upto: int) -> tuple[Int, Int]:
+    """Return which numbers from 0 to below `upto` occur among values, in order, and the place of each value among them."""
+    if upto > DENSE_CELLS >> 4:
+        met, place = np.unique(values, return_inverse=True)
+        return met, place.reshape(-1)
+    there = np.zeros(upto, np.bool_)
+    there[values] = True
+    met = np.flatnonzero(there)
+    return met, values if len(met) == upto else (np.cumsum(there) - 1)[values]
 
 
 def _summed(cell: Int, cells: int, bins: Int, weight: Int | None) -> tuple[Int, Int, Int]:
@@ -479,10 +490,10 @@ class SeriesTable:
         keys, place = [()], np.zeros(rows, np.int64)  # the combinations of labels that occur, and that of each row
         for codes, names in (_coded(column) for column in columns.values()):
             # Numbered anew after each label: a product of as many as there can be would wrap.
-            met, place = np.unique(place * len(names) + codes, return_inverse=True)
+            met, place = numbered(place * len(names) + codes, len(keys) * len(names))
             keys = [(*keys[number // len(names)], names[number % len(names)]) for number in met.tolist()]
         met_codes: Int = np.array([self._code(key, dict(zip(columns, key, strict=True))) for key in keys], np.int64)
-        return met_codes[place.reshape(-1)]
+        return met_codes[place]
 
     def _code(self, key: tuple[str, ...], labels: Mapping[str, str]) -> int:
         if (known := self._codes.get(key)) is not None:
@@ -495,7 +506,7 @@ class SeriesTable:
         return code
 
 
-def _coded(column: Any) -> tuple[Int, list[str]]:
+def _coded(column: Any) -> tuple[NDArray[np.int32], list[str]]:
     """Return the codes of a dictionary column and its words, the last of them for missing values."""
     values = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     if hasattr(values, "num_chunks"):  # a chunked array of one chunk
@@ -504,9 +515,8 @@ def _coded(column: Any) -> tuple[Int, list[str]]:
     if str(words.type) in ("string", "large_string"):  # of JSON, where pyarrow takes any bytes for text
         words = words.cast("binary")
     words = [_text(word) for word in words.to_pylist()]
-    indices = values.indices.fill_null(len(words))
-    codes = np.frombuffer(indices.buffers()[1], np.int32)[indices.offset : indices.offset + len(indices)].astype(np.int64)
-    return codes, [*words, ""]
+    indices = values.indices.fill_null(len(words)) if values.indices.null_count else values.indices
+    return np.frombuffer(indices.buffers()[1], np.int32)[indices.offset : indices.offset + len(indices)], [*words, ""]
 
 
 def _text(word: Any) -> str:

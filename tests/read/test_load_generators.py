@@ -25,8 +25,6 @@ from ingest.read.sources import ReadOptions
 DATA = Path("tests/data").resolve()
 VEGETA = [DATA / "generators" / f"vegeta-r{number}.csv" for number in (1, 2)]
 
-K6 = "metric_name,timestamp,metric_value,check,error,error_code,expected_response,group,method,name,proto,scenario,service,status,subproto,tls_version,url,extra_tags"
-
 
 def answer(capsys: pytest.CaptureFixture[str], *words: object) -> list[dict[str, str]]:
     """Return the rows of percentiles of some files, without any word on their format."""
@@ -56,6 +54,12 @@ KNOWN = {
     "generators/ghz.json": ("ghz", 200),
     "generators/ghz-pretty.json": ("ghz", 200),
     "generators/aiperf.jsonl.xz": ("aiperf", 200),
+    "generators/k6-r1.csv.xz": ("k6-csv", 325),
+    "generators/k6-r1.json.xz": ("k6-json", 325),
+    "generators/fortio.access.json": ("fortio", 300),
+    "generators/vllm.json.xz": ("vllm", 200),
+    "generators/oha-r1.csv": ("oha", 200),
+    "generators/elbencho-r1.json": ("elbencho", 512),
     "generators/cyclictest.json": ("cyclictest", 2000),
     "generators/cyclictest-ns.json": ("cyclictest", 500),
     "histograms/redis70_latency_histogram.ndjson": ("redis-latency", 35_775),
@@ -77,8 +81,7 @@ def test_d2_inspect_names_the_tool_without_an_option(
 
 
 def test_d2_each_description_that_files_are_recognised_for_has_a_recording_here() -> None:
-    """k6's are held against lines that others recorded, see docs/reference/compatibility.md."""
-    assert {entry.name for entry in described()} == {name for name, _ in KNOWN.values()} | {"k6-csv", "k6-json"}
+    assert {entry.name for entry in described()} == {name for name, _ in KNOWN.values()}
 
 
 def test_d2_vegeta_counts_what_its_report_does(capsys: pytest.CaptureFixture[str]) -> None:
@@ -245,55 +248,138 @@ def test_d2_a_cyclictest_whose_histogram_overflowed_lacks_samples_and_is_refused
         discover([DATA / "generators" / "cyclictest-overflow.json"], ReadOptions())
 
 
-def k6_csv(times: list[int], digits: int, more: str = "") -> str:
-    lines = [K6 + more]
-    for number, time in enumerate(times):
-        stamp = str(time)[:digits]
-        tail = f",,,,true,,GET,http://x/,HTTP/1.1,default,,200,,,http://x/,{',' if more else ''}"
-        lines += [
-            f"{metric},{stamp},{value}{tail}"
-            for metric, value in (("http_reqs", "1.000000"), ("http_req_duration", f"{number % 50 + 1}.250000"))
-        ]
-    return "\n".join(lines) + "\n"
+K6_SUBMETRICS = {
+    "": (),
+    "{expected_response:true}": ("--where", "outcome=ok"),
+    "{expected_response:false}": ("--where", "outcome=failed"),
+    "{name:item}": ("--where", "op=item"),
+    "{scenario:browse}": ("--where", "job=browse"),
+    "{scenario:buy}": ("--where", "job=buy"),
+}
 
 
-@pytest.mark.parametrize("digits", [10, 13, 16, 19])
-@pytest.mark.parametrize("more", ["", ",metadata"], ids=["before 0.43", "since"])
-def test_d2_k6_by_each_time_format_and_runner(tmp_path: Path, capsys: pytest.CaptureFixture[str], digits: int, more: str) -> None:
-    times = [1_795_200_000_000_000_000 + number * 10**8 for number in range(400)]
-    for runner in range(2):
-        (tmp_path / f"runner{runner}.csv").write_text(k6_csv(times[runner::2], digits, more))
-    [row] = answer(capsys, tmp_path, "--by", "op")
-    assert (row["op"], int(row["count"]), int(row["failed"])) == ("http://x/", 400, 0)
-    assert (int(row["min"]), int(row["max"])) == (1_250_000, 50_250_000) and row["start"].startswith("2026-11-20T18:39:59")
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_d2_k6_counts_what_its_summary_does(capsys: pytest.CaptureFixture[str], form: str) -> None:
+    """Of all requests, those that failed, and those of a name or a scenario; some failed without a connection, at 0 ns."""
+    said = of_json("k6-r1.total.json")["metrics"]
+    for of, asked in K6_SUBMETRICS.items():
+        own = said[f"http_req_duration{of}"]
+        rows = answer(capsys, DATA / "generators" / f"k6-r1.{form}.xz", "--failures", "apart", *asked)
+        assert sum(int(row["count"]) for row in rows) == own["count"]
+        assert min(int(row["min"]) for row in rows) == round(own["min"] * 10**6)
+        assert max(int(row["max"]) for row in rows) == round(own["max"] * 10**6)
+        mean = sum(float(row["mean"]) * int(row["count"]) for row in rows) / own["count"]
+        assert mean == pytest.approx(own["avg"] * 10**6, abs=1)
+    assert said["http_req_failed"]["passes"] == said["http_req_duration{expected_response:false}"]["count"] == 26
 
 
-def test_d2_k6_json_whatever_fails_is_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = [
-        '{"type":"Metric","data":{"name":"http_reqs","type":"counter","contains":"default","thresholds":[],"submetrics":null},"metric":"http_reqs"}'
-    ]
-    for number in range(100):
-        tags = {
-            "expected_response": str(number % 10 != 3).lower(),
-            "method": "GET",
-            "name": "http://x/",
-            "status": "503" if number % 10 == 3 else "200",
-        }
-        stamp = f"2026-07-13T17:32:{number % 60:02d}.6058705{'' if number % 2 else '76'}+02:00"
-        lines += [
-            json.dumps(
-                {"metric": name, "type": "Point", "data": {"time": stamp, "value": value, "tags": tags}}, separators=(",", ":")
-            )
-            for name, value in (("http_reqs", 1), ("http_req_duration", 13.342304))
-        ]
-    (tmp_path / "results.json").write_text("\n".join(lines) + "\n")
-    [row] = answer(capsys, tmp_path / "results.json")
-    assert (int(row["count"]), int(row["failed"]), int(row["min"])) == (100, 10, 13_342_304) and row["start"].startswith(
-        "2026-07-13T15:32"
+def k6_durations(name: str) -> tuple[list[str], dict[str, str]]:
+    """Return k6's rows of durations, and one of them by its columns."""
+    first, *lines = lzma.decompress((DATA / "generators" / name).read_bytes()).decode().splitlines()
+    rows = [line for line in lines if line.startswith("http_req_duration,")]
+    return [first, *rows], dict(zip(first.split(","), next(csv.reader(rows)), strict=True))
+
+
+def test_d2_the_p95_of_k6_runners_is_that_of_all_their_requests(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"k6-r{number}.csv.xz" for number in (1, 2)]
+    rows = [row for name in names for row in csv.DictReader(k6_durations(name)[0])]
+    good = np.sort([float(row["metric_value"]) * 10**6 for row in rows if row["expected_response"] == "true"])
+    paths = [DATA / "generators" / name for name in names]
+    [row] = answer(capsys, *paths, "--failures", "ignore", "-p", "50,90,95,99")
+    assert int(row["count"]) == len(good)
+    for of in (50, 90, 95, 99):
+        assert float(row[f"p{of}"]) == pytest.approx(good[-(-len(good) * of // 100) - 1], rel=1 / 128)
+    [row] = answer(capsys, *paths)
+    own = [of_json(f"k6-r{number}.total.json")["metrics"]["http_req_failed"] for number in (1, 2)]
+    assert int(row["failed"]) == sum(each["passes"] for each in own)
+    assert int(row["count"]) == sum(each["passes"] + each["fails"] for each in own)
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    ["1796015435", "1796015435123", "1796015435123456", "1796015435123456789", "2026-11-30T05:10:35Z", "2026-11-30T05:10:35.12Z"],
+)
+def test_d2_k6_by_each_time_format(tmp_path: Path, capsys: pytest.CaptureFixture[str], stamp: str) -> None:
+    """K6_CSV_TIME_FORMAT is unix, unix_milli, unix_micro, unix_nano, rfc3339, rfc3339_nano; before 0.43 there was no `metadata`."""
+    [first, *rows], columns = k6_durations("k6-r1.csv.xz")
+    rows = [re.sub(r",[^,]*", f",{stamp}", row, count=1) for row in rows]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(line.rpartition(",")[0] for line in [first, *rows]) + "\n")
+    [row] = answer(capsys, path)
+    assert (int(row["count"]), int(row["failed"]), list(columns)[-1]) == (325, 26, "metadata")
+    assert row["end"].startswith("2026-11-30T05:10:35")
+
+
+def test_d2_fortio_counts_what_it_says_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    said = of_json("fortio.total.json")
+    own, codes = said["DurationHistogram"], said["RetCodes"]
+    rows = {row["outcome"]: row for row in answer(capsys, DATA / "generators" / "fortio.access.json", "--failures", "apart")}
+    assert {int(row["count"]) for row in rows.values()} == set(codes.values())
+    assert int(rows["ok"]["count"]) == codes["200"]
+    for name, word, choose in (("min", "Min", min), ("max", "Max", max)):
+        assert choose(float(row[name]) for row in rows.values()) == pytest.approx(own[word] * 10**9, abs=501)
+    assert sum(float(row["mean"]) * int(row["count"]) for row in rows.values()) == pytest.approx(own["Sum"] * 10**9, abs=150_000)
+
+
+def test_d2_oha_counts_what_its_database_does(capsys: pytest.CaptureFixture[str]) -> None:
+    said = of_json("oha-r1.total.json")
+    rows = {row["outcome"]: row for row in answer(capsys, DATA / "generators" / "oha-r1.csv", "--failures", "apart")}
+    for outcome, status in (("ok", "200"), ("failed", "503")):
+        row, own = rows[outcome], said[status]
+        assert int(row["count"]) == own["count"]
+        assert (int(row["min"]), int(row["max"])) == (round(own["fastest"] * 10**9), round(own["slowest"] * 10**9))
+        assert float(row["mean"]) * own["count"] == pytest.approx(own["total"] * 10**9, abs=own["count"])
+    [row] = answer(capsys, *(DATA / "generators" / f"oha-r{number}.csv" for number in (1, 2)))
+    assert (int(row["count"]), int(row["failed"])) == (400, 25)
+
+
+@pytest.mark.parametrize("name", ["r1", "r2", "mix"])
+def test_d2_elbencho_counts_what_it_says_itself(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """Its text has the bins and percentiles of I/Os, those of reads after those of writes."""
+    text = (DATA / "generators" / f"elbencho-{name}.total.txt").read_text()
+    bins, own = (re.findall(rf"IO (?:wr |rd )?lat {of} +: \[ (.*) \]", text) for of in ("hist", "% us"))
+    rows = answer(capsys, DATA / "generators" / f"elbencho-{name}.json", "--by", "op,tag", "-p", "1,50,75,99")
+    assert [(row["op"], row["tag"]) for row in rows] == (
+        [("RWMIX30", ""), ("RWMIX30", "rwmix_read")] if name == "mix" else [("READ", ""), ("WRITE", "")]
     )
+    for row, counts, percentiles in zip(rows if name == "mix" else rows[::-1], bins, own, strict=True):
+        assert int(row["count"]) == sum(int(entry.split(": ")[1]) for entry in counts.split(", "))
+        for of, bound in (entry.split("%<=") for entry in percentiles.split()):
+            if f"p{of}" in row:
+                assert float(row[f"p{of}"]) / 1000 == pytest.approx(float(bound), abs=0.5 if "." not in bound else 0.05)
 
 
-@pytest.mark.parametrize("file", ["failures/jmeter.csv", "generators/vegeta-r1.csv", "generators/vegeta-r2.json"])
+def test_d2_elbencho_of_two_clients_is_merged_and_damage_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [DATA / "generators" / f"elbencho-r{number}.json" for number in (1, 2)]
+    rows = answer(capsys, *files, "--by", "op")
+    assert [(row["op"], row["count"], row["complete"]) for row in rows] == [("READ", "512", "true"), ("WRITE", "512", "true")]
+    (tmp_path / "a.json").write_text(files[0].read_text().replace('"elapsed_time_ms":"386"', '"elapsed_time_ms":"soon"'))
+    assert inspected(capsys, tmp_path / "a.json")["rejected"] == {"'soon' is no number": 1}
+    assert [(row["count"], row["complete"]) for row in answer(capsys, tmp_path / "a.json")] == [("256", "false")]
+
+
+@pytest.mark.parametrize(("preset", "metric"), [("vllm", "e2el"), ("vllm-first-token", "ttft")])
+def test_d2_vllm_counts_what_it_says_itself(capsys: pytest.CaptureFixture[str], preset: str, metric: str) -> None:
+    file = DATA / "generators" / "vllm.json.xz"
+    said = json.loads(lzma.decompress(file.read_bytes()))
+    asked = ("--failures", "apart", "--input-format", preset, "-p", "50,90,95")
+    rows = {row["outcome"]: row for row in answer(capsys, file, *asked)}
+    assert (int(rows["ok"]["count"]), int(rows["failed"]["count"])) == (said["completed"], said["failed"]) == (189, 11)
+    assert float(rows["ok"]["mean"]) == pytest.approx(said[f"mean_{metric}_ms"] * 10**6, abs=1)
+    assert float(rows["ok"]["p50"]) == pytest.approx(said[f"median_{metric}_ms"] * 10**6, rel=1 / 128)  # of an odd number
+
+
+def test_d2_vllm_without_start_times_is_refused_with_what_is_missing(tmp_path: Path) -> None:
+    """As vLLM 0.11 wrote it."""
+    said = json.loads(lzma.decompress((DATA / "generators" / "vllm.json.xz").read_bytes()))
+    (tmp_path / "a.json").write_text(json.dumps({name: value for name, value in said.items() if name != "start_times"}))
+    with pytest.raises(InputError, match=r"no array start_times\.\*"):
+        discover([tmp_path / "a.json"], ReadOptions())
+
+
+@pytest.mark.parametrize(
+    "file", ["failures/jmeter.csv", "generators/vegeta-r1.csv", "generators/vegeta-r2.json", "generators/fortio.access.json"]
+)
 def test_d2_lines_that_are_damaged_are_counted_with_their_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], file: str
 ) -> None:

@@ -1,6 +1,6 @@
 """What holds percentiles only is refused by the tool's name, with the reason and what to ask it for; nothing else is.
 
-The texts follow the forms that the tools print; wrk 4.1, redis-benchmark 7.0, Locust and pgbench 15 are recordings.
+The texts follow the forms that the tools print; wrk 4.1, redis-benchmark 7.0, Locust, k6's JSON, elbencho's text and pgbench 15 are recordings.
 """
 
 from __future__ import annotations
@@ -32,6 +32,10 @@ VEGETA = "Requests      [total, rate, throughput]         1200, 120.00, 65.87\nL
 HEY = "\nSummary:\n  Total:\t1.8 secs\n\nLatency distribution:\n  10% in 0.0012 secs\n  25% in 0.0014 secs\n"
 OHA = "Summary:\n  Success rate:\t100.00%\n\nResponse time distribution:\n  10.00% in 0.0012 secs\n"
 K6 = "     http_req_blocked...............: avg=1.1ms  min=1us\n     http_req_duration..............: avg=117.55ms min=102ms med=104ms max=801ms p(90)=130.2ms p(95)=178.8ms\n"
+K6_NOW = "     http_req_duration...............: count=325 min=0s     avg=9.52ms  p(90)=11.77ms p(95)=54.97ms\n"
+FORTIO = "Fortio 1.75.2 running at 100 queries per second\nAggregated Function Time : count 300 avg 0.0158 +/- 0.023 min 0.0013 max 0.173\n"
+VLLM = "============ Serving Benchmark Result ============\nSuccessful requests:                     189\n"
+VLLM_RESULT = '{"date": "20261130-051012", "endpoint_type": "openai", "model_id": "stub", "tokenizer_id": "stub", "p99_ttft_ms": 120.4}'
 YCSB = "[OVERALL], RunTime(ms), 10110\n[READ], Operations, 9000\n[READ], 95thPercentileLatency(us), 1101\n[READ], 99thPercentileLatency(us), 2101\n"
 STRESS = "Results:\nOp rate                   :    6,784 op/s  [WRITE: 6,784 op/s]\nLatency median            :    0.5 ms [WRITE: 0.5 ms]\nLatency 95th percentile   :    1.2 ms [WRITE: 1.2 ms]\n"
 SYSBENCH_04 = "sysbench 0.4.12:  multi-threaded system evaluation benchmark\n\nTest execution summary:\n    total number of events:              712\n    per-request statistics:\n         min:                                  4.05ms\n         avg:                                 84.55ms\n         max:                                311.89ms\n         approx.  95 percentile:             224.40ms\n"
@@ -57,8 +61,14 @@ TEXTS = {
     "ab": [AB],
     "ab -e": ["Percentage served,Time in ms\n0,1.234\n1,1.300\n"],
     "vegeta report": [VEGETA],
-    "hey or oha": [HEY, OHA],
-    "k6's summary": [K6],
+    "hey or oha": [HEY, OHA, '{\n  "summary": {\n    "successRate": 1.0,\n    "total": 2.504119758,\n'],
+    "elbencho": [
+        (DATA.parent / "generators" / "elbencho-r1.total.txt").read_text(),
+        "ISO date,label,path type,paths,hosts,threads,dirs\n",
+        '{"phase_type":"READ","phase_id":"1184e976","last_done":{"latency":{"IO":{"min_us":"2","avg_us":"2","max_us":"35"}}}}\n',
+    ],
+    "vLLM's bench": [VLLM, VLLM_RESULT],
+    "k6's summary": [K6, K6_NOW, (DATA.parent / "generators" / "k6-r1.total.json").read_text()],
     "YCSB's summary": [YCSB, YCSB.replace("(us)", "(ms)")],
     "asbench --latency": [
         "2026-11-24 19:12:01 INFO read(tps=900)\nhdr: read  2026-11-24T19:12:01Z 1, 901, 60, 21000, 410, 700, 900\n"
@@ -91,10 +101,12 @@ def test_percentiles_only_are_refused_by_name_with_what_to_ask(tmp_path: Path, t
             "what YCSB prints, without latencies where it begins",
         ),
         ("java -cp x\nDBWrapper: report latency for each error is false\n", "give --input-format ycsb-raw or ycsb-histogram"),
+        (FORTIO, "fortio's own histogram, with failed calls among the others: run it with -access-log-file FILE"),
+        ('{\n  "RunType": "HTTP",\n  "Labels": "x",\n', "run it with -access-log-file FILE"),
         ("# Workload A\nrecordcount=1000\nworkload=site.ycsb.workloads.CoreWorkload\n", "a workload of YCSB: run it"),
     ],
 )
-def test_what_ycsb_writes_beside_its_measurements_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_what_a_tool_writes_beside_its_measurements_is_named(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "x.dat").write_text(text)
     with pytest.raises(TailboardError, match=re.escape(said)):
         discover([tmp_path / "x.dat"], ReadOptions(run="r"))

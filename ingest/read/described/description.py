@@ -21,7 +21,7 @@ mark is part of a text.
 Histograms of any tool, described by a few lines of YAML: `--input-format redis.yml`.
 
     histogram: ndjson                # csv (a line is a bin), ndjson, json, python (literals), text (a line is a bin)
-    each: r.{op}.histogram_usec      # where one histogram is; {op} is any key and becomes the label, * any key or entry
+    each: r.{op}.histogram_usec      # where one is, or a list; {op} is any key and becomes the label, * any key or entry
     bins: map                        # list of objects, map of edge -> count, or arrays of edges and counts
     upper: le                        # also lower, value (with edges:): keys or columns of edges
     edge: le                         # "[)", "(]", "[]" (whole units, both in the bin), or le: counts of all up to this edge
@@ -30,7 +30,7 @@ Histograms of any tool, described by a few lines of YAML: `--input-format redis.
     samples: calls                 # how many there are by the tool itself, held against the bins: a key; in text a pattern
     unit: us                         # or {from: key, usecs: us, msecs: ms}
     over_time: total                 # since a start, or interval; or {from: key, ...}
-    every: 1s                        # how long an interval is, where only its end is known
+    every: 1s                        # how long an interval is, where only its end or start is known; {from: key, unit: ms}
     time: {at: t, unit: s}           # unit: s, ms, us, ns, iso, or a pattern with zone: "+01:00"; is: start; start: a key
     labels: {host: host, op: =get}   # labels and their keys or columns; "=get" is the text itself; layer: =device
     where: {type: hist}              # records to take
@@ -38,7 +38,8 @@ Histograms of any tool, described by a few lines of YAML: `--input-format redis.
 `time` may be two columns (`at: [sec, usec]`, `unit: [s, us]`), of the newest record before (`record: {type: printf}`), or that of
 the file (`at: file`; in text `length:` is a pattern of the duration in s). Keys with dots lead into objects, `../key` out;
 a key that a record does not have is looked for in what holds it. `delimiter` and `header` are as for single operations; `bin` is
-the pattern of a line of text, with the groups that `value`, `upper`, `lower` and `count` name; `kind` is service by default.
+the pattern of a line of text, with the groups that `value`, `upper`, `lower` and `count` name; elsewhere it is that of an edge
+in a text, with one group. `kind` is service by default.
 """
 
 from __future__ import annotations
@@ -304,7 +305,7 @@ class HistogramDescription:
     is_open: bool = False
     unit: Chosen = field(default_factory=Chosen)
     over_time: Chosen = field(default_factory=Chosen)
-    every_ns: int = 0
+    every_ns: int | tuple[str, Fraction] = 0
     time: Times = field(default_factory=Times)
     labels: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, str] = field(default_factory=dict)
@@ -328,8 +329,12 @@ def histogram_description(path: str, entries: Any) -> HistogramDescription:
     _known(entries, KEYS, "")
     shape = _one_of("histogram", entries.get("histogram"), SHAPES)
     told: dict[str, Any] = {
-        name: column_name(name, entries[name]) for name in ("each", "lower", "upper", "value", "samples") if name in entries
+        name: column_name(name, entries[name]) for name in ("lower", "upper", "value", "samples") if name in entries
     }
+    if "each" in entries:
+        each = entries["each"] if isinstance(entries["each"], list) else [entries["each"]]
+        check(len(each) == 1 or "samples" not in entries, "samples is for histograms at one place")
+        told["each"] = "\n".join(column_name("each", place) for place in each)
     edges = told.keys() & {"lower", "upper", "value"}
     bins = told["bins"] = _one_of("bins", entries.get("bins", LIST), BINS)
     edge = told["edge"] = _one_of("edge", entries.get("edge", HALF_OPEN), EDGES)
@@ -339,8 +344,9 @@ def histogram_description(path: str, entries: Any) -> HistogramDescription:
         told["rule"], told["names"], told["is_open"] = _rule(entries["edges"], edge, entries.get("unit"))
     check("value" not in told or "rule" in told, "value needs edges: the list or rule of all bins")
     pattern = told["bin"] = entries.get("bin", "")
-    check((shape == TEXT) == bool(pattern), "bin is the pattern of a line, for histogram: text")
+    check(shape != TEXT or bool(pattern), "bin is missing: the pattern of a line that is a bin")
     check(not pattern or _is_pattern(pattern), f"bin is no regular expression: {pattern!r}")
+    check(shape == TEXT or not pattern or re.compile(pattern).groups == 1, "bin has one group: the edge in a text")
     check(shape != CSV or "samples" not in told, "samples is a key of documents, or a pattern of a line of text")
     check(shape != TEXT or _is_pattern(told.get("samples", "")), "samples is the pattern of a number of samples, in text")
     check("unit" in entries, "unit is missing: ps, ns, us, ms or s")
@@ -349,11 +355,7 @@ def histogram_description(path: str, entries: Any) -> HistogramDescription:
     one = delimiter == WHITESPACE or (isinstance(delimiter, str) and len(delimiter) == 1)
     check(one, "delimiter is one character, or whitespace")
     check(isinstance(header, bool), "header is true or false")
-    every = entries.get("every", "")
-    try:
-        told["every_ns"] = parse_duration(str(every)) if every else 0
-    except UsageError as error:
-        raise ValueError(f"every: {error}") from None
+    told["every_ns"] = _every(entries.get("every", ""))
     return HistogramDescription(
         path,
         shape,
@@ -365,6 +367,17 @@ def histogram_description(path: str, entries: Any) -> HistogramDescription:
         kind=kind_in(entries, entries.get("labels", {})),
         **told,
     )
+
+
+def _every(every: Any) -> int | tuple[str, Fraction]:
+    """Return how long an interval is in ns, or the key that says it and its unit."""
+    if isinstance(every, dict):
+        _known(every, ("from", "unit"), " in every")
+        return column_name("every from", every.get("from")), UNITS[_one_of("every unit", every.get("unit"), tuple(UNITS))]
+    try:
+        return parse_duration(str(every)) if every else 0
+    except UsageError as error:
+        raise ValueError(f"every: {error}") from None
 
 
 def _known(entries: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:

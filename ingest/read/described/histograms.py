@@ -21,7 +21,7 @@ from typing import Any
 from ingest.core.coverage import labels_of
 from ingest.core.errors import InputError
 from ingest.core.labels import Series
-from ingest.core.units import iso_ns
+from ingest.core.units import MOST_NS, iso_ns
 from ingest.read.context import Context
 from ingest.read.described.description import (
     CSV,
@@ -199,6 +199,7 @@ def stamp_ns(value: Any, unit: str, zone: str) -> int:
 
 NO_UNIT = "a unit that the description does not have"
 NO_SUM = "its bins do not add up to the number of samples beside them"
+EDGE_ROLES = ("lower", "upper", "value")
 NO_TEMPORALITY = "nothing says whether it counts an interval or since a start"
 MOST_DOCUMENT = 1 << 28
 
@@ -208,7 +209,7 @@ def read(path: Path, context: Context, held: Polls) -> None:
     description = context.description
     if not isinstance(description, HistogramDescription):
         raise InputError("needs a description of its histograms: --input-format FILE.yml", path)
-    held.every_ns = description.every_ns
+    held.every_ns = description.every_ns if isinstance(description.every_ns, int) else 0
     file = SampleFile(path, context) if is_sample_file(path, context.upto) else None
     if file is None:
         histograms = list(Reading(path, context, description, held).histograms())
@@ -253,7 +254,9 @@ class Reading:
             if record and isinstance(document, dict) and _fits(Place(document), record):
                 self.newest = Place(document)
                 return
-            found = [*places(document, self.description.each, strict=bool(self.description.samples)), *self._not_there(document)]
+            strict = bool(self.description.samples)
+            found = [place for each in self.description.each.split("\n") for place in places(document, each, strict=strict)]
+            found += self._not_there(document)
         except WrongError as error:
             self.context.account.reject(str(error), [line])
             return
@@ -417,6 +420,9 @@ class Reading:
         """Return a bin; the keys of `plain` entries are the roles themselves."""
         description = self.description
         key = {name: name if plain else getattr(description, name) for name in ("lower", "upper", "value", "count")}
+        if description.bin and description.shape != TEXT:
+            edges = {name: re.search(description.bin, as_word(entry.get(key[name]))) for name in EDGE_ROLES if key[name]}
+            entry = {**entry, **{key[name]: match[1] for name, match in edges.items() if match is not None}}
         inside = Place(entry)
         said = inside.found(key["count"])
         number = count(said.strip() if isinstance(said, str) else said)
@@ -477,8 +483,8 @@ class Reading:
     def _times(self, place: Place) -> tuple[int | None, int]:
         """Return when counting began and ended, by the description."""
         times = self.description.time
+        every = self._every(place)
         if times.of_file and self.answer is not None:
-            every = self.description.every_ns
             return self.answer.at_ns - every if every else None, self.answer.at_ns
         if times.of_file:
             return self._of_file
@@ -489,9 +495,19 @@ class Reading:
         begun = stamp_ns(place.found(times.start), times.units[0], times.zone) if times.start else None
         if not times.is_start:
             return begun, at
-        if not self.description.every_ns:
+        if not every:
             raise WrongError("a time of the start needs every: how long an interval is")
-        return at, at + self.description.every_ns
+        return at, at + every
+
+    def _every(self, place: Place) -> int:
+        """Return how long the interval of a histogram is; 0 where the description does not say it."""
+        every = self.description.every_ns
+        if isinstance(every, int):
+            return every
+        number = bound_ns(place.found(every[0]), every[1])
+        if number is None or not 0 <= number < MOST_NS:
+            raise WrongError("no duration where the description says")
+        return int(number + every[1])  # what a tool counts in whole units may be one longer
 
     @cached_property
     def _of_file(self) -> tuple[int, int]:
@@ -499,7 +515,7 @@ class Reading:
         length = self.description.time.length
         if not length:
             every = self.description.every_ns
-            if not every:
+            if not isinstance(every, int) or not every:
                 raise WrongError("a time of the file needs every: or length: how long it took")
             return end - every, end
         for _, line, _ in self._lines():

@@ -361,7 +361,7 @@ READER = Reader(locate, events=read, grows=AGAIN, arrow=True)
 
 
 NO_OBJECT = "no JSON object"
-UNLIKE = "arrays that are missing, or of unlike lengths"
+UNLIKE = "arrays of unlike lengths"
 EACH = "*"
 LEVELS = 4
 MOST_DOCUMENT = 1 << 28
@@ -529,9 +529,11 @@ class _Objects:
                 continue
             sound = line
             found = {name: _found(entry, steps) for name, steps in self._paths.items()}
-            count = {-1 if values is None else len(values) for name, values in found.items() if EACH in self._paths[name]} or {1}
-            if len(count) > 1 or -1 in count:
-                bad.setdefault(UNLIKE, []).append(self._whole.line + place)
+            arrays = {name: values for name, values in found.items() if EACH in self._paths[name]}
+            count = {len(values or ()) for values in arrays.values()} or {1}
+            if None in arrays.values() or len(count) > 1:
+                lacking = next((f"no array {name}" for name, values in arrays.items() if values is None), UNLIKE)
+                bad.setdefault(lacking, []).append(self._whole.line + place)
                 continue
             rows = count.pop()
             numbers += [self._whole.line + place] * rows

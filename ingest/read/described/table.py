@@ -213,7 +213,7 @@ class Lines:
             table = self._whole_table(data, block) if len(data) else None
         if not len(data):
             return
-        count = int(np.count_nonzero(data == NEWLINE))
+        count = int(np.count_nonzero(data == NEWLINE)) if table is None else len(table)
         numbers = self.whole.line + (np.arange(count) if starts is None else starts[:-1])
         if table is not None:
             if returns:
