@@ -198,7 +198,7 @@ def side_by_side(
         return tuple(labelled(answer, PERMUTATION, what) for answer, (what, *_) in zip(each, pairs.pairs, strict=True))
 
     baseline, run = (together(answers(names, wanted)) for names in sides.names)
-    over_time = replace(wanted, step=AUTO)
+    over_time = replace(wanted, step=AUTO, narrow=True)
     windows = answers(sides.names[0], over_time), answers(sides.names[1], over_time)
     pair = grouped(baseline, run, by, windows, unlike=unlike, same_within=same_within)
     taken = [name for names in sides.names for name in names]

@@ -68,6 +68,7 @@ def report(options: Options) -> None:
     latency heat map, offsets within the second of single operations, rates, the distribution and facts about the run; for
     several runs also the load curve. Filters and zoom work in the page itself.
     """
+    from ingest.core.pool import freed_memory_given_back
     from ingest.view.page.report import report_of
 
     if other := OTHERS.get(options.output.rpartition(".")[2].lower()):
@@ -83,6 +84,7 @@ def report(options: Options) -> None:
             say(text)
     question, marks = asked(options, options.step, force=options.force), marks_of(options.marks)
     with ExitStack() as stack:
+        stack.enter_context(freed_memory_given_back())
         origin = stack.enter_context(opened(options))
         beside = stack.enter_context(opened(options.but(sources=(options.beside,), store=None))) if options.beside else None
         episodes = None

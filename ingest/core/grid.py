@@ -306,4 +306,4 @@ def in_flight(rows: Intervals[Key], step_ns: int) -> Intervals[Key]:
 def coarsened(windows: Intervals[Key], step_ns: int) -> Intervals[Key]:
     """Return windows relabelled to the window of a multiple of their step that holds them; see `intervals.merged`."""
     starts = windows.start_ns // step_ns * step_ns
-    return replace(windows, start_ns=starts, end_ns=starts + step_ns)
+    return windows.at(starts, starts + step_ns)

@@ -89,7 +89,7 @@ def row_sums(indptr: Int, counts: Int) -> Int:
     filled = np.flatnonzero(indptr[1:] > indptr[:-1])
     sums = np.zeros(len(indptr) - 1, np.int64)
     if len(filled):
-        sums[filled] = np.add.reduceat(counts, indptr[filled])
+        sums[filled] = np.add.reduceat(counts, indptr[filled], dtype=np.int64)
     return sums
 
 
@@ -423,7 +423,7 @@ class Intervals(Value, Generic[Key_co]):
     @property
     def samples(self) -> Int:
         """Return the sum of counts of each row."""
-        return row_sums(self.indptr, self.counts)
+        return row_sums(self.indptr, self.held[1])
 
     @property
     def mixed(self) -> Bool:
@@ -463,12 +463,14 @@ class Intervals(Value, Generic[Key_co]):
         timed = self.layout.timed
         if timed is self.layout:
             return self
-        kept = self.bins < timed.bins
+        bins, counts = self.held
+        kept = bins < timed.bins
         indptr = np.append(0, np.cumsum(kept))[self.indptr]
         exact = self.exact and replace(self.exact, known=self.exact.known & self.exact.known_max)
-        rows = replace(self, layout=timed, indptr=indptr, bins=self.bins[kept], counts=self.counts[kept], exact=exact)
+        columns = self.series, self.start_ns, self.end_ns, indptr, bins[kept], counts[kept], exact, self.completions
+        rows: Intervals[Key_co] = type(self)(timed, self.table, *columns)
         filled = np.flatnonzero(np.diff(indptr) > 0)
-        return rows if len(filled) == len(rows) else rows.take(filled)
+        return rows if len(filled) == len(rows) else rows.chosen(filled)
 
     @property
     def each_once(self) -> bool:
@@ -507,10 +509,22 @@ class Intervals(Value, Generic[Key_co]):
         completions = None if self.completions is None else self.completions[rows]
         return Intervals(self.layout, self.table, series, start, end, indptr, bins, counts, exact, completions)
 
+    def chosen(self, rows: Int) -> Intervals[Key_co]:
+        """Return what `take` does, held as these rows are."""
+        return self.take(rows)
+
+    def pieces(self, most: int = 0) -> Iterator[tuple[slice, Intervals[Key_co]]]:
+        """Yield the rows in pieces of at most so many bins (0: PIECE) or one row, each with its place; none is copied if wide."""
+        first = 0
+        while first < len(self):
+            last = max(first + 1, int(np.searchsorted(self.indptr, self.indptr[first] + (most or PIECE), side="right")) - 1)
+            yield slice(first, last), self.take(np.arange(first, last))
+            first = last
+
     def where(self, wanted: Callable[[Key_co], bool]) -> Intervals[Key_co]:
         """Return the rows of the keys that are wanted, under the same table; `wanted` is asked once a key, not once a row."""
         good = np.array([wanted(key) for key in self.table], np.bool_)
-        return self if good.all() else self.take(np.flatnonzero(good[self.series]))
+        return self if good.all() else self.chosen(np.flatnonzero(good[self.series]))
 
     def split(self, of: Callable[[Key_co], Chosen]) -> Iterator[tuple[Chosen, Intervals[Key_co]]]:
         """Yield each value that `of` gives to keys, in the order of the table, with the rows of these keys; the table is kept."""
@@ -521,7 +535,7 @@ class Intervals(Value, Generic[Key_co]):
             return
         of_rows = np.array(codes, np.int64)[self.series] if codes else self.series
         for value, place in places.items():
-            yield value, self.take(np.flatnonzero(of_rows == place))
+            yield value, self.chosen(np.flatnonzero(of_rows == place))
 
     def keyed(self, table: Sequence[Other], series: Int) -> Intervals[Other]:
         """Return the rows under other keys: row i is of `table[series[i]]`."""
@@ -542,7 +556,7 @@ class Intervals(Value, Generic[Key_co]):
         codes = [-1 if now is None else table.setdefault(now, len(table)) for now in keys]
         series = np.array(codes, np.int64)[self.series] if codes else self.series
         moved = self.keyed(tuple(table), series)
-        return moved if (series >= 0).all() else moved.take(np.flatnonzero(series >= 0))
+        return moved if (series >= 0).all() else moved.chosen(np.flatnonzero(series >= 0))
 
     def in_layout(self, target: Layout) -> Intervals[Key_co]:
         """Return the same counts in another layout; see `Layout.moved_to` for where a bin's counts go."""
@@ -558,7 +572,8 @@ class Intervals(Value, Generic[Key_co]):
 class Narrow(Intervals[Key_co]):
     """Rows whose bins and counts are held in as few bytes as they need, a quarter mostly: each use of either makes a copy.
 
-    For many rows that are looked at a piece at a time. What is taken of them is as wide as ever.
+    For many rows that are looked at a piece at a time. What is taken of them is as wide as ever; what is made of all of them
+    (chosen rows, other keys, times and layouts, sums) is made a piece at a time, and is as narrow.
     """
 
     __slots__ = ()
@@ -599,16 +614,35 @@ class Narrow(Intervals[Key_co]):
         times = self.start_ns, self.end_ns, self.indptr
         return Narrow, (self.layout, self.table, self.series, *times, *self.held, self.exact, self.completions)
 
+    def at(self, start_ns: Int, end_ns: Int) -> Narrow[Key_co]:
+        """Return the rows with other bounds."""
+        _, (layout, table, series, _, _, *columns) = self.__reduce__()
+        return Narrow(layout, table, series, start_ns, end_ns, *columns)
+
     def keyed(self, table: Sequence[Other], series: Int) -> Narrow[Other]:
         """Return the rows under other keys: row i is of `table[series[i]]`."""
-        kind, (layout, _, _, *columns) = self.__reduce__()
-        rows: Narrow[Other] = kind(layout, table, series, *columns)
-        return rows
+        _, (layout, _, _, *columns) = self.__reduce__()
+        return Narrow(layout, table, series, *columns)
 
     def take(self, rows: Int) -> Intervals[Key_co]:
         """Return the given rows in the given order, wide."""
         part: Intervals[Key_co] = Intervals(*self.__reduce__()[1]).take(rows)
         return replace(part, bins=part.bins.astype(np.int64), counts=part.counts.astype(np.int64))
+
+    def chosen(self, rows: Int) -> Narrow[Key_co]:
+        """Return the given rows in the given order, as narrow."""
+        if len(rows) == len(self) and (rows[1:] > rows[:-1]).all():
+            return self
+        held: Intervals[Key_co] = Intervals(*self.__reduce__()[1])
+        ends = np.cumsum(np.diff(self.indptr)[rows])
+        cuts = distinct(np.append(np.searchsorted(ends, np.arange(0, ends[-1] if len(ends) else 0, PIECE)), [0, len(rows)]))
+        return Narrow.of([held.take(rows[first:last]) for first, last in pairwise(cuts.tolist())] or [held.take(rows)])
+
+    def in_layout(self, target: Layout) -> Intervals[Key_co]:
+        """Return the same counts in another layout, as narrow."""
+        if target == self.layout or not len(self):
+            return super().in_layout(target)
+        return Narrow.of([Narrow.of([piece.in_layout(target)]) for _, piece in self.pieces()])
 
 
 def _narrowest(*columns: Int) -> list[Int]:
@@ -740,6 +774,8 @@ def _added_up(chunks: list[Intervals[Key]], rows: _Ordered[Key]) -> Intervals[Ke
     if not same.any() and all(chunk.all_filled and bool((np.diff(chunk.indptr) > 0).all()) for chunk in chunks):
         in_place = len(chunks) == 1 and (order[1:] > order[:-1]).all()
         return chunks[0] if in_place else _laid(chunks, table, series, order)
+    if all(isinstance(chunk, Narrow) for chunk in chunks):
+        return _added_up_in_pieces(chunks, rows)
     group = np.empty(len(order), np.int64)
     group[order] = np.cumsum(~same) - 1
     first = order[~same]
@@ -751,6 +787,25 @@ def _added_up(chunks: list[Intervals[Key]], rows: _Ordered[Key]) -> Intervals[Ke
     result = Intervals(chunks[0].layout, table, *columns, exact, completions)
     filled = np.diff(indptr) > 0
     return result if filled.all() else result.take(np.flatnonzero(filled))
+
+
+def _added_up_in_pieces(chunks: list[Intervals[Key]], rows: _Ordered[Key]) -> Intervals[Key]:
+    """Return the sums of narrow chunks by row, as narrow: those of all rows are never there at their full width."""
+    table, series, _, _, order, same = rows
+    offsets = np.cumsum([0, *map(len, chunks)])
+    chunks = [chunk.keyed(table, series[low:high]) for chunk, (low, high) in zip(chunks, pairwise(offsets.tolist()), strict=True)]
+    home = np.searchsorted(offsets, order, side="right") - 1
+    begins = np.append(np.flatnonzero(~same), len(order))  # of the rows of each sum, in order
+    before = np.append(0, np.cumsum(np.concatenate([np.diff(chunk.indptr) for chunk in chunks])[order]))[begins]
+    sums: list[Intervals[Key]] = []
+    first = 0
+    while first < len(begins) - 1:
+        last = max(first + 1, int(np.searchsorted(before, before[first] + PIECE, side="right")) - 1)
+        own = slice(begins[first], begins[last])
+        mine = ((place, order[own][home[own] == place] - offsets[place]) for place in distinct(home[own]).tolist())
+        sums.append(Narrow.of([merged([chunks[place].take(taken) for place, taken in mine])]))
+        first = last
+    return Narrow.of(sums)
 
 
 def in_time_order(rows: Intervals[Key]) -> Intervals[Key]:
@@ -810,7 +865,14 @@ class Sum(Generic[Key]):
         for layout in list(by_layout):
             chunks = by_layout.pop(layout)
             rows = _ordered(chunks)
-            self._parts += [_added_up(chunks, rows)] if wholly or rows.same.any() else chunks
+            if wholly or rows.same.any():
+                self._parts.append(_added_up(chunks, rows))
+                continue
+            small: list[Intervals[Key]] = []  # few large arrays go back to the system one by one, many do not
+            for chunk in chunks:
+                (small if isinstance(chunk, Narrow) and chunk.indptr[-1] < self._most else self._parts).append(chunk)
+            chunks.clear()
+            self._parts += [Narrow.of(small)] if small else []
         self._pending = sum(int(part.indptr[-1]) for part in self._parts)
         self._limit = max(self._most, 2 * self._pending)
 

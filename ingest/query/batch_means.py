@@ -603,11 +603,12 @@ class Ratios:
 
     def __init__(self, sides: Sequence[Sequence[Answer]], percentiles: Sequence[Percentile]) -> None:
         """Take the windows of both sides, an answer for each run, grouped alike."""
-        self._sides = [_Side(answers) for answers in sides]
-        shared = set(self._sides[0].counts) & set(self._sides[1].counts)
-        bounded = [group for group in shared if all(side.counts[group] >= LEAST_BATCHES for side in self._sides)]
+        each = [_Side(answers) for answers in sides]
+        shared = set(each[0].counts) & set(each[1].counts)
+        bounded = [group for group in shared if all(side.counts[group] >= LEAST_BATCHES for side in each)]
         self.rows = max(1, len(bounded) * len(percentiles))
-        self._windows = lru_cache(maxsize=KEPT)(lambda group: tuple(side.windows(group) for side in self._sides))
+        # Without self, so that no circle keeps the windows when this goes.
+        self._windows = lru_cache(maxsize=KEPT)(lambda group: tuple(side.windows(group) for side in each))
 
     def of(self, groups: Sequence[Group], percentile: Percentile, ratios: Float) -> tuple[Float, Float]:
         """Return the bounds of the ratios of groups at a percentile, NaN where there are none (see `dependent`)."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.errors import InputError, choices, listed
-from ingest.core.intervals import Int, Intervals, Sum, merged
+from ingest.core.intervals import Int, Intervals, Sum, concatenate, merged
 from ingest.core.labels import LAG, THREAD, Group, fits, run_matches
 from ingest.core.layout import Mixed, common_layout, shared_edges
 from ingest.core.quantiles import Percentile, Ranked, censored, extremes, parse_percentiles, percentile_values
@@ -21,7 +21,7 @@ from ingest.query.heatmap import of_step
 from ingest.query.lags import asked_weighed, in_events, mixed_rows
 from ingest.query.means import MeansAloneError, with_bins
 from ingest.query.origin import Origin
-from ingest.query.question import ABSOLUTE, SLOWEST, Answer, Question, failed_words, is_absolute, literal, of_succeeded
+from ingest.query.question import ABSOLUTE, SLOWEST, Answer, Question, failed_words, is_absolute, of_succeeded
 from ingest.query.windows import MULTIPLES, of_places, regrouped, widened, widest
 
 # When was it worst, and which series contributed most: the windows whose samples lie furthest above the usual of the range.
@@ -145,9 +145,10 @@ class Gathering:
         if self._weighed:
             return
         places = {name: answer.by.index(name) for name in (*CELL_NAMES, "kind")}
-        for part in widened([part.in_layout(part.layout.coarser(AN_OCTAVE)) for part in answer.parts], step_ns or 1 << 62):
+        for piece in (piece for part in answer.parts for _, piece in part.pieces()):
+            (rows,) = widened([piece.in_layout(piece.layout.coarser(AN_OCTAVE))], step_ns or WHOLE_RANGE)
             for name, total in self._sums.items():
-                total.add(of_places(part, [places[name], places["op"], places["kind"]]))
+                total.add(of_places(rows, [places[name], places["op"], places["kind"]]))
 
     def cells(self) -> BoxCells | None:
         """Return the cells of what was added; None where I/Os count by shares, which no box has whole."""
@@ -176,8 +177,9 @@ def coarser(cells: BoxCells) -> BoxCells:
 # p50, p99 and max in at most 180; of 16 threads or fewer their bins as well, in the windows of the hosts. `full` lifts all of
 # it. Several runs share the windows of two.
 #
-# Memory: files are read once. A store is asked for hosts in slices of time and, where there are many series, for the threads of
-# one host after the other; of threads that are too many for bins only the three bins that a page shows are kept.
+# Memory: files are read once. A store is asked for threads in slices of time where there are many series; of threads that are
+# too many for bins only the three bins that a page shows are kept. All of it is held narrow (`core.intervals.Narrow`), and looked
+# at a piece at a time.
 
 
 CLUSTER_WINDOWS, HOST_WINDOWS, THREAD_WINDOWS = 720, 360, 180
@@ -185,8 +187,8 @@ LEAST_WINDOWS = 60
 MOST_HOSTS = MOST_THREADS = 16
 FEW_SERIES = 64
 UNLIMITED = 1 << 40
+SLICE_ROWS = 1 << 14  # of threads: 10 to 20 MB as narrow
 P50, P99 = parse_percentiles("50,99")
-SLICES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,53 +289,32 @@ def overviews(
 def _overview(origin: Origin, run: str, question: Question, *, full: bool, runs: int = 1, shared_by: int = 1) -> Overview:
     most = UNLIMITED if full else max(LEAST_WINDOWS, min(CLUSTER_WINDOWS, 2 * CLUSTER_WINDOWS // shared_by))
     extra = tuple(name for name in question.by if name not in ("run", "kind", "op", "host"))
-    merged_runs = replace(question, merge_runs=runs > 1, windows=most)
-    asked = with_bins(_in_slices(origin, replace(merged_runs, by=("host", "op", "kind", *extra))))
+    merged_runs = replace(question, merge_runs=runs > 1, windows=most, narrow=True)
+    asked = with_bins(asked_weighed(origin.answer, replace(merged_runs, by=("host", "op", "kind", *extra))))
     asked, notes = fitted(asked, most)
     notes = (*(text.replace(SLOWEST, "the others are what is shown here") for text in failed_words(asked.parts)), *notes)
     fine, failing = of_succeeded(asked), [part.take(rows) for part in asked.parts if len(rows := np.flatnonzero(part.failures))]
     failed = replace(asked, parts=tuple(failing)) if failing else None
     cluster = regrouped(fine, ("op", "kind", *extra))
-    hosts, _ = fitted(fine, most if full else most * HOST_WINDOWS // CLUSTER_WINDOWS)
-    every, tails, every_host = hosts, None, fine
-    names = {key[0] for part in hosts.parts for key in part.table}
+    low, high = span_of(fine.parts)
+    step = wide = _wider_step(low, high, fine.step_ns, most if full else most * HOST_WINDOWS // CLUSTER_WINDOWS)
+    if wide:
+        low, high = low // wide * wide, -(-high // wide) * wide
+    if not full and fine.series > FEW_SERIES:
+        step = _wider_step(low, high, wide, max(LEAST_WINDOWS, most * THREAD_WINDOWS // CLUSTER_WINDOWS))
+    tails, every_host = None, fine
+    names = {key[0] for part in fine.parts for key in part.table}
     if len(names) > MOST_HOSTS and not full:
-        tails = _in_windows(hosts, THREAD_WINDOWS)
+        tails = of_step(fine, _wider_step(low, high, wide, THREAD_WINDOWS))
         fine = _worst_hosts(fine)
-        hosts = replace(hosts, parts=tuple(widened(fine.parts, hosts.step_ns or 1 << 62)))
         notes += (f"{len(names)} hosts: bins of the {MOST_HOSTS} with the highest p99; of the others p50, p99 and max",)
-    few = full or fine.series <= FEW_SERIES
-    step = every.step_ns if few else _in_windows(every, max(LEAST_WINDOWS, most * THREAD_WINDOWS // CLUSTER_WINDOWS)).step_ns
+    hosts = of_step(fine, wide)
     boxes = Gathering()
     by_thread = replace(merged_runs, by=(*THREAD, "op", "kind"), step=step or "all", force=True)
     threads, thread_tails = _threads(origin, by_thread, fine, boxes)
     reach = span_of(origin.answer(replace(merged_runs, by=("op", "kind"), step="all")).parts) if shared_by > 1 else None
     seen = boxes.cells()
     return Overview(run, cluster, fine, hosts, threads, tails, extra, notes, reach, thread_tails, seen, None, every_host, failed)
-
-
-def _in_slices(origin: Origin, question: Question) -> Answer:
-    """Return what is asked; of an indexed origin in slices of time, so that its finest windows are never held all at once."""
-    ask = origin.answer
-    if not origin.indexed:
-        return asked_weighed(ask, question)
-    whole = with_bins(ask(replace(question, by=("op", "kind"), step="all")))
-    if question.step == "all" or LAG in whole.kind.split(", "):
-        return asked_weighed(ask, question)
-    low, high = span_of(whole.parts)
-    asked = question.step if isinstance(question.step, int) else whole.auto_ns
-    step = asked or ask(replace(question, by=("op", "kind"))).step_ns
-    width = -(-(high - low) // (SLICES * step)) * step
-    inner = range(low // step * step + width, high, width)
-    cuts = [Instant(cut) for cut in inner]
-    answers = []
-    for first, last in zip((question.begin, *cuts), (*cuts, question.end), strict=True):
-        with suppress(InputError):  # nothing in this slice
-            answers.append(ask(replace(question, begin=first, end=last, step=step, force=True)))
-    # What is missing is that of the whole: slices would cut it in pieces.
-    return replace(
-        regrouped(_joined(answers), answers[0].by), missing=whole.missing, caveats=whole.caveats, warnings=whole.warnings
-    )
 
 
 def _joined(answers: Sequence[Answer]) -> Answer:
@@ -371,15 +352,17 @@ def _threads(origin: Origin, question: Question, hosts: Answer, boxes: Gathering
     All of it is added to `boxes`.
     """
     low, high = span_of(hosts.parts)
+    step = question.step if isinstance(question.step, int) else 0
+    wider = _wider_step(low // step * step, -(-high // step) * step, step, LEAST_WINDOWS) if step else 0
     shares: list[tuple[Answer, ...]] = []
     whole: list[Answer] = []
     names: set[Group] = set()
-    for answer in (of_succeeded(with_bins(share)) for share in _by_host(origin, question, hosts)):
+    for answer in _in_slices(origin, question, hosts, wider):
         names |= {key[: len(THREAD)] for part in answer.parts for key in part.table}
         whole.append(answer)
-        boxes.add(answer, _wider_step(low, high, answer.step_ns, MOST_CELL_WINDOWS))
+        boxes.add(answer, _wider_step(low, high, step, MOST_CELL_WINDOWS))
         if len(names) > MOST_THREADS:
-            shares += [_tails(kept, low, high) for kept in whole]
+            shares += [_tails(kept, wider) for kept in whole]
             whole = []
     if not shares:
         return _joined(whole), None
@@ -388,22 +371,31 @@ def _threads(origin: Origin, question: Question, hosts: Answer, boxes: Gathering
     return fine, Tails((coarse, coarse_together)[:several], (fine, together)[:several])
 
 
-def _by_host(origin: Origin, question: Question, hosts: Answer) -> Iterator[Answer]:
-    """Yield the answer in shares: an indexed origin is asked for one host after the other where it has many series."""
-    if not origin.indexed or hosts.series <= FEW_SERIES:
-        yield asked_weighed(origin.answer, question)
-        return
-    for host in sorted({key[0] for part in hosts.parts for key in part.table}):
-        yield asked_weighed(origin.answer, replace(question, where={**question.where, "host": literal(host)}))
+def _in_slices(origin: Origin, question: Question, hosts: Answer, wide_ns: int) -> Iterator[Answer]:
+    """Yield the answer, without what failed; of many rows, and of an indexed origin, in slices of windows of `wide_ns`.
+
+    Weights of sampled events are those of the whole, so lags are never cut.
+    """
+    cuts: list[Instant] = []
+    if origin.indexed and wide_ns and isinstance(question.step, int) and LAG not in hosts.kind.split(", "):
+        low, high = span_of(hosts.parts)
+        width = max(1, SLICE_ROWS // max(hosts.series, 1) * question.step // wide_ns) * wide_ns
+        cuts = [Instant(cut) for cut in range(low // wide_ns * wide_ns + width, high, width)]
+    for first, last in zip((question.begin, *cuts), (*cuts, question.end), strict=True):
+        with suppress(*([InputError] if cuts else [])):  # nothing in this slice
+            yield of_succeeded(with_bins(asked_weighed(origin.answer, replace(question, begin=first, end=last))))
 
 
-def _tails(answer: Answer, low: int, high: int) -> tuple[Answer, ...]:
+def _tails(answer: Answer, wide_ns: int) -> tuple[Answer, ...]:
     """Return the answer at a step for a whole view and at its own, each by its labels and with all ops together; all thinned."""
-    together = regrouped(answer, tuple(name for name in answer.by if name != "op"))
-    step = answer.step_ns
-    wider = _wider_step(low // step * step, -(-high // step) * step, step, LEAST_WINDOWS) if step else step
-    coarse = [of_step(view, wider) for view in (answer, together)]
-    return tuple(replace(view, parts=tuple(thinned(part) for part in view.parts)) for view in (*coarse, answer, together))
+    labels = [name for name in answer.by if name != "op"]
+    several = len({key[answer.by.index("op")] for part in answer.parts for key in part.table}) > 1
+    tails: list[Answer] = []
+    for view in (of_step(answer, wide_ns), answer):
+        alone = replace(view, parts=tuple(map(thinned, view.parts)))
+        together = regrouped(view if several else alone, labels)
+        tails += [alone, replace(together, parts=tuple(map(thinned, together.parts))) if several else together]
+    return tuple(tails)
 
 
 def thinned(rows: Intervals[Group]) -> Intervals[Group]:
@@ -411,6 +403,10 @@ def thinned(rows: Intervals[Group]) -> Intervals[Group]:
 
     Count, p50, p99 and max of a row are what they were; other percentiles are not, and sums of rows are not.
     """
+    return concatenate([_thinned(piece) for _, piece in rows.pieces()] or [rows])
+
+
+def _thinned(rows: Intervals[Group]) -> Intervals[Group]:
     rows = rows.take(np.flatnonzero(np.diff(rows.indptr) > 0))
     ranked, every = Ranked(rows), np.arange(len(rows))
     middle, high = (ranked.entries(every, percentile.ranks(ranked.samples)) for percentile in (P50, P99))
@@ -446,7 +442,7 @@ def _wider_step(low: int, high: int, step: int, most: int) -> int:
 def _worst_hosts(hosts: Answer) -> Answer:
     """Return the answer with those hosts only whose p99 over everything is highest."""
     highest: dict[str, float] = {}
-    for part in replace(hosts, parts=tuple(widened(hosts.parts, 1 << 62))).parts:
+    for part in replace(hosts, parts=tuple(widened(hosts.parts, WHOLE_RANGE))).parts:
         values = percentile_values(part, P99)
         for code, value in zip(part.series.tolist(), values.tolist(), strict=True):
             host = part.table[code][0]

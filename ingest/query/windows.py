@@ -43,16 +43,12 @@ def of_places(rows: Intervals[Group], places: Sequence[int]) -> Intervals[Group]
 
 def with_one_span(rows: Intervals[Group], low_ns: int = 0, high_ns: int = 0) -> Intervals[Group]:
     """Return the rows with one span, so that they are added up regardless of time."""
-    return replace(rows, start_ns=np.full(len(rows), low_ns), end_ns=np.full(len(rows), high_ns))
+    return rows.at(np.full(len(rows), low_ns), np.full(len(rows), high_ns))
 
 
 def pieces(rows: Intervals[Group]) -> Iterator[tuple[slice, Intervals[Group]]]:
     """Yield the rows in pieces of about PIECE bins, not copied, each with its place: what is made of one stays in a cache."""
-    first = 0
-    while first < len(rows):
-        last = max(first + 1, int(np.searchsorted(rows.indptr, rows.indptr[first] + PIECE, side="right")) - 1)
-        yield slice(first, last), rows.take(np.arange(first, last))
-        first = last
+    return rows.pieces(PIECE)
 
 
 def dense(part: Intervals[Group]) -> Intervals[Group]:
@@ -92,7 +88,7 @@ def spanned_by_run(parts: Sequence[Intervals[Group]], spans: Mapping[RunLayer, S
         if len(part):
             layers = ((run, layer_of(kind)) for run, kind in map(run_and_kind, part.table))
             low, high = np.array([known.get(layer, (0, 0)) for layer in layers], np.int64)[part.series].T
-            total.add(replace(part, start_ns=low, end_ns=high))
+            total.add(part.at(low, high))
     return total.parts()
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 from statistics import NormalDist
 
 import numpy as np
@@ -14,7 +16,17 @@ from effort import figure
 from ingest.core.intervals import Intervals
 from ingest.core.layout import LogLinear, fio_layout
 from ingest.core.quantiles import parse_percentiles
-from ingest.query.batch_means import LEAST_BATCHES, Windows, batch_length, ratio_between, student, values_between, windows_of
+from ingest.query.batch_means import (
+    LEAST_BATCHES,
+    Ratios,
+    Windows,
+    batch_length,
+    ratio_between,
+    student,
+    values_between,
+    windows_of,
+)
+from ingest.query.question import Answer
 
 FINE = LogLinear(1 << 15, 1 << 19, reports="highest", open_ended=False)
 SECOND = 1_000_000_000
@@ -162,6 +174,22 @@ def test_too_few_windows_have_no_bounds() -> None:
     few, many = windows(latencies(noise, LEAST_BATCHES - 1)), windows(latencies(noise, 60))
     assert all(math.isnan(bound) for bound in ratio_between(few, many, P50, 1.0))
     assert all(math.isnan(bound) for bound in ratio_between(many, few, P50, 1.0))
+
+
+def test_the_windows_of_a_comparison_go_with_it() -> None:
+    """A page compares by each label in turn: windows that waited for the collector of circles were 200 MB of 160 hosts."""
+    rows = rows_of(latencies(np.random.default_rng(3), 100)).keyed((("a",),), np.zeros(100, np.int64))
+    sides = [[Answer((rows,), ("host",), 1, "", ("r",), {"r": 0}, relative=False, series=1)] for _ in range(2)]
+    ratios = Ratios(sides, [P99])
+    low, high = ratios.of([("a",)], P99, np.ones(1))
+    assert low[0] < 1 < high[0]
+    left = weakref.ref(ratios)
+    gc.disable()
+    try:
+        del ratios
+        assert left() is None
+    finally:
+        gc.enable()
 
 
 def test_three_pauses_that_fall_on_one_side_are_no_evidence() -> None:

@@ -1,12 +1,15 @@
-"""What a report is made of is the same however a store is asked: at once, or in slices of time and host after host."""
+"""What a report is made of is the same however a store is asked: at once, or in slices of time, and however it is held."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ingest.cli import run as command
-from ingest.core.intervals import merged
+from ingest.core import intervals
+from ingest.core.intervals import Narrow, merged
 from ingest.core.labels import THREAD
 from ingest.core.layout import fio_layout
 from ingest.core.quantiles import parse_percentiles
@@ -55,22 +58,18 @@ def told(answer: Answer) -> dict[tuple, list]:
         Question(step="all"),
     ],
 )
-def test_slices_of_time_give_the_same_page(stored, question):
-    names = [record.run for record in stored.runs()]
-    asked: list[Question] = []
-
-    answer = stored.answer
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(stored, "answer", lambda one: (asked.append(one), answer(one))[1])
-        sliced = overviews(stored, names, question)
-    many = len(asked)
-    one_piece = []
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(overview, "_in_slices", lambda origin, one: origin.answer(one))
-        one_piece = overviews(stored, names, question)
-    assert many > (2 if question.step == "all" else 6)
-    assert packing.packed({}, sliced) == packing.packed({}, one_piece)
-    assert [run.cluster.samples for run in sliced] == [run.cluster.samples for run in one_piece]
+def test_a_page_is_made_in_pieces(stored, question, monkeypatch):
+    """Hosts are asked for once; what is as narrow as it can be held is the same page as what is held at its full width."""
+    names, asked, answer = [record.run for record in stored.runs()], [], stored.answer
+    monkeypatch.setattr(stored, "answer", lambda one: (asked.append(one), answer(replace(one, narrow=False)))[1])
+    wide = overviews(stored, names, question)
+    assert len(asked) == 2 and all(one.narrow for one in asked)
+    monkeypatch.setattr(stored, "answer", answer)
+    monkeypatch.setattr(intervals, "PIECE", 100)
+    narrow = overviews(stored, names, question)
+    assert all(isinstance(part, Narrow) for run in narrow for part in (*run.fine.parts, *run.hosts.parts))
+    assert packing.packed({}, narrow) == packing.packed({}, wide)
+    assert [run.cluster.samples for run in narrow] == [run.cluster.samples for run in wide]
 
 
 def test_files_are_read_once_for_the_hosts(archive):
@@ -83,11 +82,14 @@ def test_files_are_read_once_for_the_hosts(archive):
     assert len(asked) == 2
 
 
-def test_threads_host_after_host_are_what_the_store_answers(stored, monkeypatch):
+def test_threads_in_slices_of_time_are_what_the_store_answers(stored, monkeypatch):
+    asked, ask = [], stored.answer
+    monkeypatch.setattr(stored, "answer", lambda one: (asked.append(one), ask(one))[1])
     monkeypatch.setattr(overview, "MOST_THREADS", 5)
-    monkeypatch.setattr(overview, "FEW_SERIES", 3)
+    monkeypatch.setattr(overview, "SLICE_ROWS", 50)
     monkeypatch.setattr(overview, "LEAST_WINDOWS", 10)
     (run,) = overviews(stored, [record.run for record in stored.runs()], Question())
+    assert len(asked) > 4 and len({one.begin for one in asked[1:]}) == len(asked) - 1
     assert run.thread_tails is not None
     for coarse in (False, True):
         answers = run.thread_tails.coarse if coarse else run.thread_tails.fine
@@ -97,23 +99,6 @@ def test_threads_host_after_host_are_what_the_store_answers(stored, monkeypatch)
     assert run.thread_tails.coarse[0].step_ns > run.thread_tails.fine[0].step_ns
     assert max(np.diff(part.indptr).max() for part in run.threads.parts) <= 3
     assert told(run.threads) == told(stored.answer(Question(by=run.threads.by, step=run.threads.step_ns)))
-
-
-def test_hosts_whose_names_begin_as_what_leaves_out_does_are_asked_for_one_by_one(tmp_path, monkeypatch):
-    """`--where host=!b` is all hosts but b: a host called !b was answered for by all the others, in each of their places."""
-    monkeypatch.setattr(overview, "FEW_SERIES", 3)
-    (tmp_path / "events.yml").write_text("start: start_s\nlatency: took_s\nunit: s\nlabels: {host: host}\n")
-    rows = [
-        f"{ZERO // SECOND + at},0.00{number},{host}"
-        for number, host in enumerate(("!a", "!b", "b", "!", "[!]b"), 1)
-        for at in range(9)
-    ]
-    (tmp_path / "log.csv").write_text("\n".join(["start_s,took_s,host", *rows]) + "\n")
-    words = [str(tmp_path / "log.csv"), "--input-format", str(tmp_path / "events.yml"), "--run", "!r", "--no-offsets"]
-    assert command(["load", *words, "--store", f"sqlite:{tmp_path / 's.db'}"]) == 0
-    with SqliteStore(str(tmp_path / "s.db")) as store:
-        (found,) = overviews(store, ["!r"], Question())
-    assert found.threads.samples == found.cluster.samples == 45
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.grid import WEIGHT_BITS
-from ingest.core.intervals import Intervals, concatenate, no_exact
+from ingest.core.intervals import Intervals, concatenate, distinct, no_exact
 from ingest.core.labels import THREAD, Group
 from ingest.core.layout import Layout, LogLinear, Mixed, common_layout, outlined
 from ingest.core.quantiles import Percentile, Ranked, extremes, parse_percentiles
@@ -62,7 +62,8 @@ class Streams:
 
     def layout(self, part: Intervals[Group]) -> int:
         """Return the number of a part's layout."""
-        self.used[part.layout] = np.unique(np.concatenate([self.used.get(part.layout, np.zeros(1, np.int64)), part.bins]))
+        used = [self.used.get(part.layout, np.zeros(1, np.int64)), *(distinct(piece.bins) for _, piece in part.pieces())]
+        self.used[part.layout] = distinct(np.concatenate(used))
         return self.layouts.setdefault(part.layout, len(self.layouts))
 
 
@@ -233,39 +234,37 @@ def _in_one_order(answer: Answer) -> list[Intervals[Group]]:
 
 def _level(answer: Answer, run: Overview, extra: Sequence[str], streams: Streams) -> dict[str, Any]:
     """Return what the JSON says of a level, its numbers added to the streams."""
-    parts = _in_one_order(answer)
+    parts = [part.chosen(np.lexsort((part.start_ns, part.series))) for part in _in_one_order(answer)]
     clock = _clock(answer, run)
     exact = any(part.exact is not None and bool(part.exact.known.any()) for part in parts)
     weighted = any(part.completions is not None for part in parts)
     rows: list[tuple[dict[str, Any], int, int, int, int]] = []
     weights = {} if answer.weights is None else answer.weights
-    columns: dict[str, list[Int]] = {name: [] for name in ("windows", "widths", "bins", "counts", "maxima", "minima", "done")}
-    for unordered in parts:
-        codes, sizes = np.unique(unordered.series, return_counts=True)
-        order = np.lexsort((unordered.start_ns, unordered.series))
-        part, mixed = unordered.take(order), bool(mixed_rows(answer, unordered).any())
-        layout, unit = streams.layout(part), 1 if part.completions is None or mixed else 1 << WEIGHT_BITS
+    firsts, mixed = [], []
+    for part in parts:
+        codes, sizes = np.unique(part.series, return_counts=True)
+        firsts.append(np.cumsum(sizes) - sizes)
+        mixed.append(bool(mixed_rows(answer, part).any()))
+        layout, unit = streams.layout(part), 1 if part.completions is None or mixed[-1] else 1 << WEIGHT_BITS
         rows += [
-            (_key(part.table[code], answer, extra), size, layout, unit, 0 if mixed else weights.get(part.table[code], 1))
+            (_key(part.table[code], answer, extra), size, layout, unit, 0 if mixed[-1] else weights.get(part.table[code], 1))
             for code, size in zip(codes.tolist(), sizes.tolist(), strict=True)
         ]
-        firsts = np.cumsum(sizes) - sizes
-        known = part.exact or no_exact(len(part))
-        streamed = (
-            steps((part.start_ns - clock[0]) // clock[1], firsts),
-            np.diff(part.indptr),
-            steps(part.bins, part.indptr[:-1]),
-            part.counts >> WEIGHT_BITS if mixed else part.counts,
-            np.where(known.known_max, known.max_ns + 1, 0),
-            np.where(known.known_min, known.min_ns + 1, 0),
-            np.zeros(len(part), np.int64) if part.completions is None else part.completions,
-        )
-        for name, numbers in zip(columns, streamed, strict=True):
-            columns[name].append(numbers)
-    kept = {"maxima": exact, "minima": exact, "done": weighted}
-    for name, column in columns.items():
-        if kept.get(name, True):
-            streams.add(np.concatenate(column))
+    known = [part.exact or no_exact(len(part)) for part in parts]
+    # One column is made after another: all of them at once are many times what the rows take that are held narrow.
+    windows = ((part.start_ns - clock[0]) // clock[1] for part in parts)
+    streams.add(np.concatenate([steps(window, at) for window, at in zip(windows, firsts, strict=True)]))
+    streams.add(np.concatenate([np.diff(part.indptr) for part in parts]))
+    streams.add(np.concatenate([steps(part.bins, part.indptr[:-1]) for part in parts]))
+    streams.add(
+        np.concatenate([part.counts >> WEIGHT_BITS if each else part.counts for part, each in zip(parts, mixed, strict=True)])
+    )
+    if exact:
+        streams.add(np.concatenate([np.where(each.known_max, each.max_ns + 1, 0) for each in known]))
+        streams.add(np.concatenate([np.where(each.known_min, each.min_ns + 1, 0) for each in known]))
+    if weighted:
+        done = (np.zeros(len(part), np.int64) if part.completions is None else part.completions for part in parts)
+        streams.add(np.concatenate([*done]))
     return {
         **_times(answer, run),
         "keys": [key for key, *_ in rows],
@@ -273,7 +272,7 @@ def _level(answer: Answer, run: Overview, extra: Sequence[str], streams: Streams
         "layouts": [row[2] for row in rows],
         "units": [row[3] for row in rows],
         **({} if answer.weights is None else {"weights": [row[4] for row in rows]}),
-        "entries": sum(len(part.bins) for part in parts),
+        "entries": sum(int(part.indptr[-1]) for part in parts),
         "exact": exact,
         "weighted": weighted,
     }
@@ -324,7 +323,7 @@ def _tail_rows(answers: Iterable[Answer], streams: Streams) -> dict[str, Any]:
         content = content or _times(answer)
         low, step, _ = _clock(answer)
         for part in _in_one_order(answer):
-            ordered = part.take(np.lexsort((part.start_ns, part.series)))
+            ordered = part.chosen(np.lexsort((part.start_ns, part.series)))
             codes, counts = np.unique(ordered.series, return_counts=True)
             for code in codes.tolist():
                 key = _key(part.table[code], answer, ())
@@ -333,7 +332,9 @@ def _tail_rows(answers: Iterable[Answer], streams: Streams) -> dict[str, Any]:
             layouts += [streams.layout(part)] * len(codes)
             shift = (low - content["origin"] * MS) // step
             windows = (ordered.start_ns - low) // step + int(shift)
-            summary = _summary(ordered, mixed=bool(mixed_rows(answer, ordered).any()))
+            mixed = bool(mixed_rows(answer, ordered).any())
+            summaries = [_summary(piece, mixed=mixed) for _, piece in ordered.pieces()]
+            summary = map(np.concatenate, zip(*summaries, strict=True))
             columns.append([steps(windows, np.cumsum(counts) - counts), *summary])
     for column in zip(*columns, strict=True):
         streams.add(np.concatenate(column))
