@@ -35,7 +35,9 @@ K6 = "     http_req_blocked...............: avg=1.1ms  min=1us\n     http_req_du
 K6_NOW = "     http_req_duration...............: count=325 min=0s     avg=9.52ms  p(90)=11.77ms p(95)=54.97ms\n"
 FORTIO = "Fortio 1.75.2 running at 100 queries per second\nAggregated Function Time : count 300 avg 0.0158 +/- 0.023 min 0.0013 max 0.173\n"
 VLLM = "============ Serving Benchmark Result ============\nSuccessful requests:                     189\n"
-VLLM_RESULT = '{"date": "20261130-051012", "endpoint_type": "openai", "model_id": "stub", "tokenizer_id": "stub", "p99_ttft_ms": 120.4}'
+VLLM_RESULT = (
+    '{"date": "20261130-051012", "endpoint_type": "openai", "model_id": "stub", "tokenizer_id": "stub", "p99_ttft_ms": 120.4}'
+)
 YCSB = "[OVERALL], RunTime(ms), 10110\n[READ], Operations, 9000\n[READ], 95thPercentileLatency(us), 1101\n[READ], 99thPercentileLatency(us), 2101\n"
 STRESS = "Results:\nOp rate                   :    6,784 op/s  [WRITE: 6,784 op/s]\nLatency median            :    0.5 ms [WRITE: 0.5 ms]\nLatency 95th percentile   :    1.2 ms [WRITE: 1.2 ms]\n"
 SYSBENCH_04 = "sysbench 0.4.12:  multi-threaded system evaluation benchmark\n\nTest execution summary:\n    total number of events:              712\n    per-request statistics:\n         min:                                  4.05ms\n         avg:                                 84.55ms\n         max:                                311.89ms\n         approx.  95 percentile:             224.40ms\n"
