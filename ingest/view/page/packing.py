@@ -256,9 +256,8 @@ def _level(answer: Answer, run: Overview, extra: Sequence[str], streams: Streams
     streams.add(np.concatenate([steps(window, at) for window, at in zip(windows, firsts, strict=True)]))
     streams.add(np.concatenate([np.diff(part.indptr) for part in parts]))
     streams.add(np.concatenate([steps(part.bins, part.indptr[:-1]) for part in parts]))
-    streams.add(
-        np.concatenate([part.counts >> WEIGHT_BITS if each else part.counts for part, each in zip(parts, mixed, strict=True)])
-    )
+    counts = (part.counts >> WEIGHT_BITS if each else part.counts for part, each in zip(parts, mixed, strict=True))
+    streams.add(np.concatenate([*counts]))
     if exact:
         streams.add(np.concatenate([np.where(each.known_max, each.max_ns + 1, 0) for each in known]))
         streams.add(np.concatenate([np.where(each.known_min, each.min_ns + 1, 0) for each in known]))
