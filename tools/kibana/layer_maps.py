@@ -28,6 +28,7 @@ from tools.kibana.tables import Entry, entry, flatten, keep, only
 WINDOWS = 28  # of each layer, fine and coarse: see the budget in requests.py
 FINE = 8  # bins an octave: finer ones are lower than half a row
 BETWEEN = "24 / max(60, height / max(1, length(data('rows'))))"  # room for a line of text above each layer
+OF_LAYER = f"length(split(datum._source.kind || '', ':')) > 1 ? split(datum._source.kind, ':')[0] : '{CLIENT}'"
 HIGHEST_ROW = (LAST_OCTAVE - FIRST_OCTAVE) * ROWS_AN_OCTAVE + 1
 
 
@@ -46,7 +47,7 @@ def layers(prefix: str, fields: Mapping[str, Any]) -> Spec:
         _rows(),
         *tables.row_gaps(),
         *_ticks(),
-        *tables.noted(),
+        *tables.noted(row=OF_LAYER),
     ]
     first = "data('rows')[0].row"
     alone = f"'of ' + {first} + ' operations alone: the run has no other layer here, or a kind, host or operation is chosen'"

@@ -370,7 +370,7 @@ def curve(parts: Sequence[Transform]) -> list[Entry]:
     return [edges(NARROW_ROWS), steps, begin, joined]
 
 
-def noted() -> list[Entry]:
+def noted(**columns: str) -> list[Entry]:
     """Return the entries of `held_against`, and `marks`, what was noted of the chosen runs.
 
     Whatever host or operation is chosen.
@@ -385,7 +385,7 @@ def noted() -> list[Entry]:
         formula("text", "datum._source.text"),
         only("t", "t2", "text"),
     )
-    return [*held_against(), table]
+    return [*held_against(**columns), table]
 
 
 def hits(name: str) -> Entry:
@@ -395,8 +395,11 @@ def hits(name: str) -> Entry:
     return entry(name, "answer", rows, columns, only("_source", "sort"))
 
 
-def held_against() -> list[Entry]:
-    """Return the entries `notes`, and `promises`: what the chosen runs were held against, of the kinds that are shown."""
+def held_against(**columns: str) -> list[Entry]:
+    """Return the entries `notes`, and `promises`: what the chosen runs were held against, of the kinds that are shown.
+
+    `columns` are further ones, expressions of a note.
+    """
     shown_kind = "indexof(pluck(data('chosen'), 'kind'), datum._source.kind) >= 0"
     promises = entry(
         "promises",
@@ -406,7 +409,8 @@ def held_against() -> list[Entry]:
         keep(f"datum._source.objective.threshold_ns < {ANY_LATENCY} && (!datum._source.kind || {shown_kind})"),
         formula("percentile", "toNumber(datum._source.objective.percentile)"),
         formula("threshold", "datum._source.objective.threshold_ns"),
-        {"type": "aggregate", "groupby": ["percentile", "threshold"]},
+        *(formula(name, value) for name, value in columns.items()),
+        {"type": "aggregate", "groupby": ["percentile", "threshold", *columns]},
         {"type": "collect", "sort": {"field": "threshold"}},
     )
     return [hits("notes"), promises]

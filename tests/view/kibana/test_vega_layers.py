@@ -21,6 +21,10 @@ from tools.kibana.bins import bins_of, family_columns, layout_columns
 SECOND = 1_000_000_000
 LAYERS = ["client", "service", "device"]
 KINDS = {"client": "completion", "service": "service:service", "device": "device:service"}
+SLA = """objectives:
+  - {name: fast, percentile: 99, threshold: 20ms, window: 1s}
+  - {name: disks, percentile: 50, threshold: 4ms, window: 1s, where: {kind: "device:service"}}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +37,8 @@ def of_layers(server, tmp_path_factory) -> Served:
     disks = ("--input-format", str(folder / "disks" / "disks.yml"))
     for store in (served.url, served.sqlite):
         assert command(["load", str(folder / "disks" / "disks.ndjson"), *disks, "--run", "run", "--store", store]) == 0
+    (folder / "SLA.yml").write_text(SLA)
+    assert command(["check", str(folder / "SLA.yml"), served.url, "--run", "run", "--record", "--allow-unknown"]) in (0, 1)
     served.client.indices.refresh(index=f"{served.prefix}-*")
     return served
 
@@ -113,6 +119,13 @@ def test_each_layer_is_drawn_in_its_band_below_its_words(page, of_layers) -> Non
         assert min(cell["y1"] for cell in own) >= band["y1"] - 1 and max(cell["y2"] for cell in own) <= band["y2"] + 1
         assert text["text"].startswith(f"{layer}: ") and text["y2"] <= band["y1"] + 4
     assert all(below["y1"] > above["y2"] for above, below in zip(bands, words[1:]))
+    held = {row["row"]: row["threshold"] for row in page.table("promises")}
+    assert held == {"client": 20_000_000, "device": 4_000_000}, "what a layer was held against is a line in its own band"
+    low, high = page.signal("yd")
+    for line, (layer, threshold) in zip(page.marks("promise_lines"), held.items(), strict=True):
+        band = bands[LAYERS.index(layer)]
+        at = band["y1"] + (band["y2"] - band["y1"]) * np.log(high / threshold) / np.log(high / low)
+        assert line["y1"] == pytest.approx(at, abs=2)
     edges = sorted((cell["y1"], cell["y2"]) for cell in cells if cell["x1"] == cells[0]["x1"])
     assert all(above[1] <= below[0] + 1 for above, below in zip(edges, edges[1:])), "shades that overlap would be another shade"
 
