@@ -187,8 +187,7 @@ def test_the_heat_map_says_that_no_window_has_samples_enough_not_that_it_shows_n
         assert says == "No window has enough samples for p99. Windows of 1 s."
         assert len(drawn_cells(page)) == 8
         choose(page, "p", "50")
-        assert page.locator("#heatmap-says").inner_text().startswith("Highest: ")
-        assert "The line is p50; windows of 1 s." in page.locator("#heatmap-says").inner_text()
+        assert page.locator("#heatmap-says").inner_text() == "The line is p50; windows of 1 s."
 
 
 @pytest.mark.slow

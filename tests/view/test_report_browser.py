@@ -871,7 +871,7 @@ def test_a5_the_readout_says_that_samples_are_missing_where_the_table_has_a_rang
         assert command(["report", str(tmp_path / name), "-o", str(path)]) == 0
         with shown(browser, path, "") as page:
             said[name] = (
-                "others are missing" in page.locator("#readout").inner_text(),
+                "samples are missing" in page.locator("#readout").inner_text(),
                 " to " in page.locator("#summary").text_content(),
             )
     assert said == {"cases/fio37-masked": (True, True), "randrw": (False, False)}
