@@ -44,6 +44,7 @@ DENSE_CELLS = 1 << 18
 WORTH_A_RUN = 32  # entries: fewer of neighbours that stay neighbours are better laid out one by one
 LARGE_CELLS, CELLS_AN_ENTRY = 1 << 21, 4  # of rows in any order: 16 MB, and not mostly empty
 PIECE = 1 << 18  # entries that are laid out at once
+IN_CACHE = 1 << 16  # entries of rows that are looked at together: what is made of them stays in a cache
 WORTH_A_BLOCK = 1000  # entries: adding up fewer of a part at once costs more than laying them after others
 MOST_SAMPLES = 1 << 62  # of a row, and of what is added up to one: sums and ranks are int64
 TOO_MANY = "more than 2^62 samples (in flight: 2^46) cannot be added up: choose fewer with --where, --by, --from or --to"
@@ -513,11 +514,11 @@ class Intervals(Value, Generic[Key_co]):
         """Return what `take` does, held as these rows are."""
         return self.take(rows)
 
-    def pieces(self, most: int = 0) -> Iterator[tuple[slice, Intervals[Key_co]]]:
-        """Yield the rows in pieces of at most so many bins (0: PIECE) or one row, each with its place; none is copied if wide."""
+    def pieces(self) -> Iterator[tuple[slice, Intervals[Key_co]]]:
+        """Yield the rows in pieces of at most IN_CACHE bins or one row, each with its place; none is copied if wide."""
         first = 0
         while first < len(self):
-            last = max(first + 1, int(np.searchsorted(self.indptr, self.indptr[first] + (most or PIECE), side="right")) - 1)
+            last = max(first + 1, int(np.searchsorted(self.indptr, self.indptr[first] + IN_CACHE, side="right")) - 1)
             yield slice(first, last), self.take(np.arange(first, last))
             first = last
 

@@ -36,7 +36,7 @@ from ingest.query.burn_rate import BurnAlert, burning
 from ingest.query.coverage import Lack, Rows, cut, cut_at
 from ingest.query.means import check_bins
 from ingest.query.question import Answer
-from ingest.query.windows import pieces, regrouped
+from ingest.query.windows import regrouped
 
 # Whether an objective was met: a verdict for each group of a run, and the episodes in which it was violated.
 
@@ -656,7 +656,7 @@ def _counted_by_host(
     found: dict[Group, dict[str, list[tuple[Int, Int]]]] = {}
     for part in answer.parts:
         each = np.empty(len(part), np.int64)
-        for place, piece in pieces(part):
+        for place, piece in part.pieces():
             counting = isinstance(promise, Rate) or reported(piece) > promise.threshold_ns
             each[place] = row_sums(piece.indptr, np.where(counting, piece.counts, 0))
         rows = np.flatnonzero(each > 0)

@@ -24,7 +24,7 @@ from ingest.core.layout import Float, common_layout
 from ingest.core.quantiles import parse_percentiles, percentile_values
 from ingest.core.units import figure, latency
 from ingest.query.question import Answer
-from ingest.query.windows import pieces, spanned
+from ingest.query.windows import spanned
 
 # By how much samples took longer than as many of a reference: the area by which one quantile function lies above another.
 
@@ -54,7 +54,7 @@ def excess_of(rows: Intervals[Group], group: Int, reference: Intervals[Group]) -
         place = np.searchsorted(knots, values) - 1
         under = np.where(place < 0, 0.0, below[np.maximum(place, 0)])  # of F_reference, just before each bin
         known = values, under, upto, knots, area, below
-        for piece, own in pieces(rows.take(mine)):
+        for piece, own in rows.take(mine).pieces():
             excess = np.empty(len(own))
             if kernel.excess_rows is None:
                 excess = own.samples * _areas(own, *known)

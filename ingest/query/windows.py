@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 
 MANY_ENTRIES = 100_000
-PIECE = 1 << 16
 
 Name = TypeVar("Name")
 Span = tuple[int, int]
@@ -44,11 +43,6 @@ def of_places(rows: Intervals[Group], places: Sequence[int]) -> Intervals[Group]
 def with_one_span(rows: Intervals[Group], low_ns: int = 0, high_ns: int = 0) -> Intervals[Group]:
     """Return the rows with one span, so that they are added up regardless of time."""
     return rows.at(np.full(len(rows), low_ns), np.full(len(rows), high_ns))
-
-
-def pieces(rows: Intervals[Group]) -> Iterator[tuple[slice, Intervals[Group]]]:
-    """Yield the rows in pieces of about PIECE bins, not copied, each with its place: what is made of one stays in a cache."""
-    return rows.pieces(PIECE)
 
 
 def dense(part: Intervals[Group]) -> Intervals[Group]:

@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from ingest.core import intervals
 from ingest.core.intervals import Intervals
 from ingest.core.layout import fio_layout
 from ingest.objectives.check import finding_of
-from ingest.query import windows as spans
 from ingest.query.episodes import ENDED, Episode
 from ingest.query.excess import excess_of
 from ingest.query.files import Files
@@ -115,12 +115,12 @@ def test_excess_is_the_one_sided_area_between_quantile_functions() -> None:
 
 def test_the_excess_of_many_rows_is_that_of_each_alone(monkeypatch) -> None:
     """In pieces, to the last bit."""
-    monkeypatch.setattr(spans, "PIECE", 300)
+    monkeypatch.setattr(intervals, "IN_CACHE", 300)
     random = np.random.default_rng(31)
     cell, values = samples()
     values[random.random(len(values)) < 0.2] *= 3
     ground = ground_with(cell, values)
-    assert len(list(spans.pieces(ground.rows))) > 30
+    assert len(list(ground.rows.pieces())) > 30
     together = excess_of(ground.rows, ground.group_of, ground.reference)
     assert together.all()
     for row in random.integers(0, len(ground.rows), 200).tolist():
@@ -130,7 +130,7 @@ def test_the_excess_of_many_rows_is_that_of_each_alone(monkeypatch) -> None:
 
 
 def test_rows_are_counted_by_bin_in_stretches_and_by_window_above_cuts(monkeypatch) -> None:
-    monkeypatch.setattr(spans, "PIECE", 200)
+    monkeypatch.setattr(intervals, "IN_CACHE", 200)
     ground = ground_with(*samples())
     rows, counts = ground.rows, counts_of(ground, np.zeros(ground.shape, np.bool_))
     logs = np.log(rows.layout.middles_of(ground.occupied).astype(np.float64))

@@ -66,6 +66,7 @@ def test_a_page_is_made_in_pieces(stored, question, monkeypatch):
     assert len(asked) == 2 and all(one.narrow for one in asked)
     monkeypatch.setattr(stored, "answer", answer)
     monkeypatch.setattr(intervals, "PIECE", 100)
+    monkeypatch.setattr(intervals, "IN_CACHE", 100)
     narrow = overviews(stored, names, question)
     assert all(isinstance(part, Narrow) for run in narrow for part in (*run.fine.parts, *run.hosts.parts))
     assert packing.packed({}, narrow) == packing.packed({}, wide)

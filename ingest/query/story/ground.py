@@ -29,7 +29,7 @@ from ingest.query.excess import excess_of
 from ingest.query.means import with_bins
 from ingest.query.origin import Answering
 from ingest.query.question import Answer, Question, Steady
-from ingest.query.windows import pieces, regrouped, with_one_span
+from ingest.query.windows import regrouped, with_one_span
 
 Labels = tuple[tuple[str, str], ...]
 Made = TypeVar("Made")
@@ -399,7 +399,7 @@ def ground_of(answer: Answer) -> Ground:
     if not whole.any():
         whole = np.ones(len(start), np.bool_)
     shape = len(keys), len(start)
-    occupied = np.flatnonzero(sum(np.bincount(part.bins, minlength=rows.layout.bins) for _, part in pieces(rows)))
+    occupied = np.flatnonzero(sum(np.bincount(part.bins, minlength=rows.layout.bins) for _, part in rows.pieces()))
     reference = reference_of(rows, group, p99, whole[window], occupied)
     return Ground(
         run=", ".join(answer.runs),
@@ -447,7 +447,7 @@ def _outcomes_of(rows: Intervals[Group], by: Sequence[str], start_ns: Int, step_
 def _figures(rows: Intervals[Group]) -> tuple[Float, Float, Float, Float, Float]:
     """Return of each row how many samples it has, and its p50, p99, maximum and mean in ns."""
     samples, p50, p99, top, mean = np.empty((5, len(rows)))
-    for place, piece in pieces(rows):
+    for place, piece in rows.pieces():
         ranked, every = Ranked(piece), np.arange(len(piece))
         samples[place] = ranked.samples
         p50[place], p99[place] = (ranked.values(every, percentile.ranks(ranked.samples)) for percentile in (P50, P99))
@@ -480,7 +480,7 @@ def by_bin(rows: Intervals[Group], occupied: Int, of_row: Int, codes: int) -> In
     place = np.zeros(rows.layout.bins, np.int64)
     place[occupied] = np.arange(width)
     total = np.zeros(codes * width, np.int64)
-    for piece, every in pieces(rows):
+    for piece, every in rows.pieces():
         kept = np.flatnonzero(of_row[piece] >= 0)
         part = every.take(kept)
         if not len(part.bins):

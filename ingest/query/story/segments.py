@@ -50,7 +50,6 @@ from ingest.query.story.ground import (
     lost_windows,
     member,
 )
-from ingest.query.windows import pieces
 
 Levels = list[tuple[int, int]]  # first block, end
 
@@ -158,6 +157,13 @@ class Counts:
         """Return how many blocks there are."""
         return int(self.over.shape[2])
 
+    def in_windows(self, blocks: Bool, *, beyond: bool = False) -> Bool:
+        """Return for each window what is true of its block; `beyond` of those that lie in none."""
+        own = np.repeat(blocks, self.width, axis=-1)
+        ends = self.first, self.fine.shape[2] - self.first - own.shape[-1]
+        whole: Bool = np.pad(own, [*[(0, 0)] * (own.ndim - 1), ends], constant_values=beyond)
+        return whole
+
 
 class Cells(NamedTuple):
     """What is counted of each group and window, (CLASSES + 3, G, T), as in Counts, with its cuts and table."""
@@ -184,7 +190,7 @@ def _cells(ground: Ground, aside: Bool | None = None) -> Cells:
     log_of = np.zeros(ground.rows.layout.bins)
     log_of[ground.occupied] = logs
     counted = np.zeros((CLASSES + 3, groups, windows))
-    for piece, rows in pieces(ground.rows):
+    for piece, rows in ground.rows.pieces():
         at = ground.group_of[piece], ground.window_of[piece]
         samples, total = rows.samples, np.append(0, np.cumsum(rows.counts))
         counted[0][at] = samples
@@ -865,10 +871,7 @@ class Search:
 
     def unclaimed(self, members: Int) -> Bool:
         """Return which windows of groups no event has claimed, (groups, T)."""
-        counts, windows = self.counts, np.ones((len(members), self.ground.shape[1]), np.bool_)
-        free = np.repeat(self.free[members], counts.width, axis=1)
-        windows[:, counts.first : counts.first + free.shape[1]] = free
-        return windows
+        return self.counts.in_windows(self.free[members], beyond=True)
 
     def of_set(self, event: Event, number: int) -> Event:
         """Return an event with another set."""
@@ -955,11 +958,8 @@ class Search:
 
         That is the samples above a quantile and all of them, with their share; or completions, with their mean.
         """
-        counts = self.counts
-        fine = counts.fine[:, self.sums.sets[event.number].members].sum(axis=1)
-        beside = np.zeros(fine.shape[1], np.bool_)
-        usual = np.repeat(event.usual, counts.width)
-        beside[counts.first : counts.first + len(usual)] = usual
+        fine = self.counts.fine[:, self.sums.sets[event.number].members].sum(axis=1)
+        beside = self.counts.in_windows(event.usual)
         if event.measure == RATE:
             return (fine[DONE], fine[0]), float(fine[DONE][own].mean()), float(fine[DONE][beside].mean())
         hits, of = fine[event.measure + 1], fine[0]
@@ -1131,17 +1131,16 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     first, end = search.windows_of(event)
     inside = np.zeros(ground.shape[1], np.bool_)
     inside[first:end] = True
-    usual = np.repeat(event.usual, counts.width)
-    usual = np.pad(usual, (counts.first, ground.shape[1] - counts.first - len(usual))) & ~inside
+    usual = counts.in_windows(event.usual) & ~inside
     excess, beside = ground.excess_ns[members], open_[members] & usual
     like_usual = known_mean(np.where(beside, excess, np.nan), axis=1)
     more = float((excess[:, inside].sum(axis=1) - np.nan_to_num(like_usual) * inside.sum()).sum())
     more = max(more, _longer(ground, members, inside, beside))
     # What takes longer while a member does less is of that, however it varies.
     takes = more >= LEAST_EXCESS * (more + float((excess * open_[members]).sum()))
-    most = slice(*search.mostly(event, first, end))
+    begin, stop = search.mostly(event, first, end)
     core = np.zeros_like(inside)
-    core[most] = True
+    core[begin:stop] = True
     # What others have claimed is none of either.
     sides = search.unclaimed(members) & core, beside if beside.any() else np.broadcast_to(usual, beside.shape)
     reached = measured(ground, members, *sides) if slower is not None and takes else None
@@ -1160,7 +1159,7 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     return Claim(
         kind,
         together.who,
-        *ground.span(most.start, most.stop - 1),
+        *ground.span(begin, stop - 1),
         cells=ground.cells(members if takes or rate < HARDLY else (), slice(first, end + AFTER * (rate < HARDLY))),
         value_ns=value if reached else None,
         times=(value / typical if typical else None) if reached else rate,

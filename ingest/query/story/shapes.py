@@ -72,7 +72,6 @@ from ingest.query.story.segments import (
     stretches_where,
     wandering,
 )
-from ingest.query.windows import pieces
 
 # Stall: completions of a member stop, then some arrive with latencies as long as the gap.
 #
@@ -690,7 +689,7 @@ def _above(ground: Ground, valley_ns: float, members: Int) -> Int:
     slow = ground.rows.layout.middles_of(np.arange(ground.rows.layout.bins)) > valley_ns
     rows = ground.rows_of(members, slice(None))
     above = np.zeros(ground.shape, np.int64)
-    for place, part in pieces(ground.rows.take(rows)):
+    for place, part in ground.rows.take(rows).pieces():
         above[ground.group_of[rows[place]], ground.window_of[rows[place]]] = row_sums(part.indptr, part.counts * slow[part.bins])
     return above[members]
 
