@@ -237,9 +237,10 @@ class MissingRows(Value):
         numbers, sums = (np.append(0.0, np.cumsum(part)) for part in (more, more * value))
         numbers, sums = numbers[1:] - numbers[first], sums[1:] - sums[first]
         reached = (samples + forced)[row] + numbers
-        np.minimum.at(out, row, np.where(numbers > 0, (base[row] + sums) / np.maximum(reached, 1), np.inf))
         free = np.flatnonzero(endless & (self.most != 0))
-        np.minimum.at(out, self.row[free], values[free])
+        with np.errstate(invalid="ignore"):  # where all operations failed there is no mean
+            np.minimum.at(out, row, np.where(numbers > 0, (base[row] + sums) / np.maximum(reached, 1), np.inf))
+            np.minimum.at(out, self.row[free], values[free])
         return out
 
     def _summed(self, numbers: Int, samples: Int) -> Callable[[NDArray[np.bool_]], NDArray[np.float64]]:

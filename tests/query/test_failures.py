@@ -404,6 +404,28 @@ def test_a_description_says_which_operations_failed_and_which_lines_are_taken(fa
     assert sum(files.account.skipped.values()) == 1 and not files.account.rejected
 
 
+def test_operations_that_all_failed_have_no_mean_whatever_else_is_missing(tmp_path: Path) -> None:
+    """A log of which the last line is cut off: two warnings of NumPy stood above the table."""
+    rows = "".join(f"{EPOCH_MS + at},5,a,0\n{EPOCH_MS + at},5,b,1\n" for at in range(9))
+    (tmp_path / "log.csv").write_text(f"at_ms,took_ms,host,code\n{rows}{EPOCH_MS + 9},5,")
+    (tmp_path / "d.yml").write_text("start: at_ms\nlatency: took_ms\nunit: ms\nlabels: {host: host}\nfailed: {code: 1}\n")
+    words = [
+        str(tmp_path / "log.csv"),
+        "--input-format",
+        str(tmp_path / "d.yml"),
+        "--by",
+        "host",
+        "--step",
+        "1s",
+        "--format",
+        "csv",
+    ]
+    done = tailboard("percentiles", *words)
+    means = {row["host"]: row["mean"] for row in csv.DictReader(StringIO(done.stdout))}
+    assert (means["a"] != "", means["b"]) == (True, "")
+    assert "1 row rejected" in done.stderr and "Warning" not in done.stderr
+
+
 @pytest.mark.slow
 def test_a_tools_own_marks_are_failures(tmp_path: Path) -> None:
     raw = tmp_path / "y.raw"
