@@ -19,7 +19,10 @@ Change = Callable[["Run"], None]
 
 
 class Run:
-    """A run to be: `level` (hosts, windows) is the log of each window's factor, `rate` its completions; `slow` the share of a mode."""
+    """A run to be: `level` (hosts, windows) is the log of each window's factor, `rate` its completions; `slow` the share of a mode.
+
+    `waited` are operations by host, window and ns.
+    """
 
     def __init__(
         self,
@@ -37,6 +40,7 @@ class Run:
         self.level = 0.05 * (np.sqrt(2 / 3) * own + np.sqrt(1 / 3) * shared)
         self.rate = rate * np.exp(0.03 * self.random.standard_normal((hosts, windows)))
         self.slow = np.zeros((hosts, windows))
+        self.waited: list[tuple[int, int, float]] = []
         self.sigma = sigma
         self.groups = [("abcdefghijklmnopqrstuvwxyz"[host], "read") for host in range(hosts)]
         self.by = (by, "op")
@@ -49,7 +53,10 @@ class Run:
         logs = np.log(1e6) + self.sigma * self.random.standard_normal(len(cell))
         slow = self.random.random(len(cell)) < self.slow.ravel()[cell]
         logs[slow] = np.log(8e6) + 0.3 * self.random.standard_normal(int(slow.sum()))
-        return ground_from(cell, np.exp(logs + self.level.ravel()[cell]), windows, self.groups, self.by)
+        values = np.exp(logs + self.level.ravel()[cell])
+        for host, window, took in self.waited:
+            cell, values = np.append(cell, host * windows + window), np.append(values, took)
+        return ground_from(cell, values, windows, self.groups, self.by)
 
 
 def ground_from(

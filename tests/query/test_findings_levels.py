@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from effort import figure
 from ingest.core.layout import fio_layout
-from ingest.query.story.ground import DRIFT, EPISODE, MODES, RHYTHM, SECOND, STEP, Claim, Ground
+from ingest.query.story.ground import DRIFT, EPISODE, MODES, RHYTHM, SECOND, STALL, STEP, Claim, Ground
 from ingest.query.story.segments import changes, gatherings
 from ingest.query.story.shapes import beat_of, modes, periods_of, rhythms, stalls
 from ingest.query.story.story import joined, story_of
@@ -360,3 +360,89 @@ def test_a_stall_is_as_long_as_what_waited_the_longest_from_when_less_completes(
     began, ended = ((at - START) / SECOND for at in (found.start_ns, found.end_ns))
     assert began == pytest.approx(199.65, abs=0.15)
     assert ended - began == pytest.approx(4.65, abs=0.2)
+
+
+@pytest.mark.parametrize(("hosts", "who"), [([1], "b"), ([0, 1, 2], "")])
+def test_one_operation_that_waited_while_no_other_completed_is_a_stall(hosts: list[int], who: str) -> None:
+    """Of a load with one operation under way an outage of 0.7 s is one slow operation of 24,000, and 0.2 % of what completes."""
+    run = run_of(31)
+    run.rate[hosts, 150:152] *= [[0.7, 0.6]]
+    run.waited = [(host, 151, 0.7 * SECOND) for host in hosts]
+    (found,) = story_of(run.ground()).findings
+    began, ended = ((at - START) / SECOND for at in (found.start_ns, found.end_ns))
+    assert (found.kind, dict(found.who).get("host", "")) == (STALL, who)
+    assert (began, ended) == (pytest.approx(150.7, abs=0.2), pytest.approx(151.4, abs=0.2))
+
+
+def test_neither_a_slow_operation_nor_a_window_with_fewer_is_a_stall_by_itself() -> None:
+    run = run_of(32)
+    run.waited = [(1, 80, 0.7 * SECOND)]
+    run.rate[1, 200] *= 0.6
+    assert stalls(run.ground()) == []
+
+
+def test_where_operations_wait_as_long_all_the_time_none_is_a_stall() -> None:
+    """A tail that falls as a power of the latency: the longest of 24,000 operations are as long as such a tail makes them."""
+    run = run_of(33)
+    run.rate[:] = 80
+    tail = 3e6 * run.random.pareto(0.9, 900)
+    run.waited = [
+        (int(each), int(at), took) for each, at, took in zip(run.random.integers(0, 3, 900), range(900), tail, strict=True)
+    ]
+    run.waited = [(host, at % WINDOWS, took) for host, at, took in run.waited]
+    assert stalls(run.ground()) == []
+
+
+def test_a_host_that_is_so_slow_that_windows_stay_empty_is_one_episode() -> None:
+    """Each empty stretch was a stall of its own after which nothing came late, and what was left of the episode a third of it."""
+    run = Run(34, hosts=3, windows=WINDOWS, rate=10)
+    run.rate[1, 120:180] /= 40
+    run.level[1, 120:180] += np.log(40)
+    (found,) = story_of(run.ground()).findings
+    times = (found.start_ns - START) / SECOND, (found.end_ns - START) / SECOND
+    assert (found.kind, dict(found.who)["host"], times) == (EPISODE, "b", (120, 180))
+
+
+def test_a_pause_after_which_nothing_came_late_stays_a_stall() -> None:
+    run = run_of(35)
+    run.rate[:, 120:126] = 0
+    (found,) = story_of(run.ground()).findings
+    assert found.kind == STALL and "no late completion" in found.text
+
+
+def test_two_of_three_hosts_are_not_all() -> None:
+    run = run_of(36)
+    run.level[1, 100:110] += np.log(20)
+    run.level[2, 100:110] += np.log(6)
+    told = story_of(run.ground()).findings
+    assert sorted((dict(found.who)["host"], round(found.times or 0, -1)) for found in told) == [("b", 20), ("c", 10)]
+
+
+@pytest.mark.parametrize(("level", "words"), [(slice(None), "until"), (slice(None, None, -1), "from")])
+def test_a_drift_that_ends_or_begins_within_the_run_says_when(level: slice, words: str) -> None:
+    """What wears off over 60 % of the run and is level from there on was said of the whole run."""
+    run = run_of(37)
+    run.level[1] += np.maximum(np.log(8) * (1 - np.arange(WINDOWS) / 180), 0)[level]
+    (found,) = story_of(run.ground()).findings
+    times = (found.start_ns - START) / SECOND, (found.end_ns - START) / SECOND
+    assert found.kind == DRIFT and f"little by little {words}" in found.text
+    assert times == pytest.approx((0, 180) if words == "until" else (120, 300), abs=15)
+
+
+def test_a_rate_that_is_low_at_the_beginning_hides_no_event_right_after_it() -> None:
+    """All of it was "doing less at the beginning of the run": a little less for 12 s, and nearly nothing for 8."""
+    run = run_of(38)
+    run.rate[1, :12] *= 0.8
+    run.rate[1, 12:20] *= 0.05
+    run.level[1, 12:20] += np.log(20)
+    found = [claim for claim in changes(run.ground()) if host_of(claim) == "b"]
+    assert ((found[0].start_ns - START) / SECOND, (found[0].end_ns - START) / SECOND) == (12, 20)
+
+
+def test_a_rhythm_of_few_windows_is_told_where_windows_vary_no_more_than_counting_makes_them() -> None:
+    """Short periods leave few stretches to see that by: as an estimate of 20 degrees of freedom it never was beyond chance."""
+    run = Run(39, hosts=3, windows=75, rate=80)
+    fine = np.arange(0, 75, 0.01)
+    run.level[1] += np.log(4) * ((fine - 0.3) % 3.55 < 0.9).reshape(75, -1).mean(axis=1)
+    (claim,) = rhythms(run.ground())
+    assert host_of(claim) == "b" and claim.details["period_ns"] / SECOND == pytest.approx(3.55, rel=0.01)

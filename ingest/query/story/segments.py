@@ -66,7 +66,9 @@ CHANCE = 0.01  # of a false finding in a run, about: see docs/explanation/findin
 LEAST_TIMES = 1.2  # of the level
 LEVEL = 1.1  # that usual levels differ
 MORE = 1.4  # that shares of slow samples differ usually
-AGAINST = 10.0  # logarithm of the odds that windows are none of an event at an end of the run
+AGAINST = 10.0  # logarithm of the odds that windows are none of an event at an end of the run, or groups of one of a set
+BENT = 1.06  # times the squares that a curve leaves of what drifts, beside a line that is level before or after a time
+EXCEPTED = 0.25  # of the groups of a set, that may not do what it does
 STEADY = 1 / 8  # of a drift, that the level moves at least from each third of the run to the next
 PART = 0.25  # of the height of the highest level, in logarithms, that those of one event have
 FEW_BLOCKS = 6  # of a level whose ends are tried a block further in where it is no event
@@ -665,7 +667,7 @@ class Search:
         for number in range(len(self.sums.sets)):
             for usual, test in ((self.usual_latency[number], self.slower), (self.usual_rate[number], self.fewer)):
                 for stretch in stretches_where(~usual):
-                    for first, end in self._parts(number, stretch, usual) if test == self.slower else [stretch]:
+                    for first, end in self._parts(number, stretch, usual, slower=test == self.slower):
                         event = test(number, first, end, usual)
                         if event is None and end - first <= FEW_BLOCKS:  # by chance a level begins or ends a block too far out
                             inner = [(first + 1, end), (first, end - 1), (first + 1, end - 1)]
@@ -717,13 +719,17 @@ class Search:
         unlike = 2 * (_xlogx(done) - done * np.log(np.maximum(due, 1e-300)) - done + due)
         return np.where(done < due, unlike, 0.0) / self.noise[:, length - 1, RATE, None]
 
-    def _parts(self, number: int, stretch: tuple[int, int], usual: Bool) -> list[tuple[int, int]]:
-        """Return the parts of a stretch: levels about as high as its highest, and what is beside these where that is longer."""
-        levels = [level for level in self.latency[number] if stretch[0] <= level[0] and level[1] <= stretch[1]]
+    def _parts(self, number: int, stretch: tuple[int, int], usual: Bool, *, slower: bool) -> list[tuple[int, int]]:
+        """Return the parts of a stretch: levels about as high as its highest, and what is beside these where that is longer.
+
+        Of a rate, about as low as its lowest.
+        """
+        cut = (self.latency if slower else self.rate)[number]
+        levels = [level for level in cut if stretch[0] <= level[0] and level[1] <= stretch[1]]
         if len(levels) < 2 or not usual.any():
             return [stretch]
-        typical = self._mean_log(number, usual)
-        height = [self._mean_log(number, slice(*level)) - typical for level in levels]
+        of = self._mean_log if slower else self._log_time
+        height = [of(number, slice(*level)) - of(number, usual) for level in levels]
         if max(height) < math.log(LEAST_TIMES):
             return [stretch]
         top = int(np.argmax(height))
@@ -758,6 +764,12 @@ class Search:
     def _mean_log(self, number: int, blocks: slice | Bool) -> float:
         """Return the mean logarithm of a set's latencies in some blocks, above that of each member; 0 where it has none."""
         return float(self.sums.logs[number, blocks].sum() / max(self.sums.over[0, number, blocks].sum(), 1.0))
+
+    def _log_time(self, number: int, blocks: slice | Bool) -> float:
+        """Return the logarithm of how long a set takes in some blocks for what it does in one at its mean rate."""
+        return math.log(
+            (float(self.sums.due[number, blocks].sum()) + HALF) / (float(self.sums.done[number, blocks].sum()) + HALF)
+        )
 
     def again(self, event: Event) -> Event | None:
         """Return an event of what is free still, None where that is none."""
@@ -981,8 +993,16 @@ def rate_gains(done: Float, usual: Float) -> Float:
 
 
 def likeliest(sets: Sequence[Together], gains: Float) -> int:
-    """Return the number of the set that is likeliest: one effect that all of its groups have, and no other."""
-    totals = np.array([gains[together.members].sum(axis=0).max() for together in sets])
+    """Return the number of the set that is likeliest: one effect that all of its groups have, and no other.
+
+    Not one of which more than EXCEPTED speak against that effect: what some of its groups do is none of all.
+    """
+    totals = np.empty(len(sets))
+    for number, together in enumerate(sets):
+        own = gains[together.members]
+        added = own.sum(axis=0)
+        best = int(added.argmax())
+        totals[number] = added[best] if (own[:, best] < -AGAINST).mean() <= EXCEPTED else -np.inf
     # The widest set that is about as likely as the best: its sets come first.
     return int(np.flatnonzero(totals >= totals.max() - max(2.0, 0.02 * totals.max()))[0])
 
@@ -1011,6 +1031,28 @@ def _slope(levels: Float) -> tuple[float, float]:
     variance = float(squares[0]) / max(count - 3, 1) * inverse[1, 1]
     # As many as do not depend on each other tell how it wanders.
     return size, student(float(solution[1] ** 2) / max(variance, 1e-300), count * (1 - phi) / (1 + phi))
+
+
+def _bend(levels: Float) -> tuple[int, int]:
+    """Return from which block to which levels that drift move: all, unless a line that is level before or after fits far better.
+
+    Better than one that bends all the way, as a factor that grows evenly does in logarithms.
+    """
+    known = np.flatnonzero(~np.isnan(levels))
+    values, count = tamed(levels[known]), len(known)
+
+    def squares(*terms: Float) -> float:
+        terms = (np.ones(count), *terms)
+        rest = values - np.linalg.lstsq(np.stack(terms, axis=1), values, rcond=None)[0] @ np.stack(terms)
+        return float(rest @ rest)
+
+    at = known / len(levels)
+    curve = squares(at, at**2)
+    places = known[LEAST_RUN // 2 : -LEAST_RUN // 2].tolist()
+    ways = [((0, place), squares(np.minimum(known, place))) for place in places]
+    ways += [((place, len(levels)), squares(np.maximum(known, place))) for place in places]
+    reach, left = min(ways, key=lambda way: way[1])
+    return reach if curve > BENT * left else (0, len(levels))
 
 
 def stretches_where(chosen: Bool) -> list[tuple[int, int]]:
@@ -1056,7 +1098,7 @@ def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     for claim in so_far:
         if claim.kind == RHYTHM:
             aside |= claim.cells
-        elif claim.kind == STALL:  # rows of logs at its ends lie in windows beside it, too
+        elif claim.kind == STALL and claim.value_ns is not None:  # rows of logs at its ends lie in windows beside it, too
             at = (ground.start_ns + 2 * ground.step_ns > claim.start_ns) & (ground.start_ns - ground.step_ns < claim.end_ns)
             stalled |= claim.cells | ground.cells(sorted(covered_groups(ground, claim.who)), at)
     aside |= stalled
@@ -1234,7 +1276,13 @@ def _drift(search: Search, number: int, size: float) -> Claim | None:
     if name != "p50" and min(np.diff(thirds) * np.sign(size)) < STEADY * (math.log(high) - math.log(low)):
         return None
     reached = (name, low, high) if size > 0 else (name, high, low)
-    return _moved(search, DRIFT, number, np.ones(windows, np.bool_), reached, abs(size), 0)
+    first, end = _bend(search.level(number))
+    blocks = np.zeros(search.counts.blocks, np.bool_)
+    blocks[first:end] = True
+    reach = search.counts.in_windows(blocks)
+    reach[: search.counts.first] |= first == 0
+    reach[search.counts.first + len(blocks) * search.counts.width :] |= end == len(blocks)
+    return _moved(search, DRIFT, number, reach, reached, abs(size), 0)
 
 
 def _moved(search: Search, kind: str, number: int, reach: Bool, reached: Measured, certainty: float, at: int) -> Claim:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,7 +57,9 @@ from ingest.query.story.ground import (
 )
 from ingest.query.story.segments import (
     AT_ONCE,
+    CHANCE,
     DONE,
+    HALF,
     LEAST_TIMES,
     Together,
     added_up,
@@ -64,6 +67,7 @@ from ingest.query.story.segments import (
     every_count,
     gatherings,
     likeliest,
+    log_tail,
     measured,
     not_made_up,
     of_sets,
@@ -86,6 +90,13 @@ LATE, WAITED = 0.5, 0.9  # of the gap
 AFTER = 2  # windows after the gap in which late samples arrive
 LEAST_LIVE = 2  # windows that the usual rate is taken of
 STALL_FEW, LONGER = 4, 3.0  # where there are more gaps than that, one counts only if it is that much longer than the median gap
+TAIL = (0.5, 0.9), (0.8, 0.95)  # parts of the largest latencies of cells that their tail is taken of ...
+LEAST_TOPS, MOST_TOPS = 40, 60  # ... of so many cells at least; of those beyond it the farthest
+SHIFTS = 4  # places of a short stall beside its operation
+BESIDE = 8  # windows
+AS_LONG = 2.0  # times: what waited and what did not complete
+LEAST_LACKING, LIKELIER = 5.0, 1.5  # a chi-square, and the logarithm of odds that a set stopped
+NORMAL_MEDIAN = NormalDist().inv_cdf(0.75)  # of the absolute value
 NO_LATE_ONE = "no late completion came afterwards: nothing was under way, as when the load itself pauses"
 
 
@@ -123,7 +134,121 @@ def stalls(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
                 continue
             claims.append(stall)
             dark[members, max(gap.first - 1, 0) : gap.last + 1] = True
-    return claims
+    return [*claims, *_short_stalls(ground, dark)]
+
+
+class Wait(NamedTuple):
+    """Groups that may have stopped within some windows while one operation waited for `longest_ns`.
+
+    `lacking` is the share of what they do usually that each of the windows lacks; `chance` a logarithm, of both by chance.
+    """
+
+    chance: float
+    longest_ns: float
+    first: int
+    end: int
+    together: Together
+    lacking: Float
+
+
+def _short_stalls(ground: Ground, dark: Bool) -> list[Claim]:
+    """Return a claim for each stall that leaves no window dark: one operation waited, and about as much did not complete.
+
+    Of a load with few operations under way an outage shows in these alone. None is in cells that are `dark`.
+    """
+    claims = []
+    for wait in sorted(_waits(ground, dark), key=lambda wait: wait.chance):
+        members = wait.together.members
+        if wait.chance < math.log(CHANCE) and not dark[members, wait.first : wait.end].any():
+            claims.append(_short_stall(ground, wait))
+            dark |= ground.cells(members, slice(wait.first - 1, wait.end + 1))
+    least = LONGER * float(np.median([claim.value_ns or 0 for claim in claims])) if len(claims) > STALL_FEW else 0.0
+    return [claim for claim in claims if (claim.value_ns or 0) >= least]  # what comes again and again is no single outage
+
+
+def _waits(ground: Ground, dark: Bool) -> Iterator[Wait]:
+    """Yield what may have waited: operations that took far longer than all others, each with what did not complete meanwhile.
+
+    How many are so far by chance: as of a tail that falls as a power of the latency, as slowly as its upper parts do.
+    """
+    count = ground.shape[1]
+    logs = np.log(ground.top_ns) - np.log(np.array([float(known_median(row)) for row in ground.p99_ns]))[:, None]
+    known = logs[~np.isnan(logs)]
+    if len(known) < LEAST_TOPS or count <= 2 * BESIDE:
+        return
+    ends = [np.quantile(known, part) for part in TAIL]
+    falls = min(math.log((1 - low) / (1 - high)) / max(b - a, 1e-9) for (low, high), (a, b) in zip(TAIL, ends, strict=True))
+    chances = math.log(len(known) * (1 - TAIL[-1][1])) - falls * (logs - ends[-1][1])
+    likely = np.flatnonzero((chances < 0).ravel())
+    gathered = gatherings(ground.groups) if len(likely) else []
+    for cell in likely[np.argsort(-logs.ravel()[likely])][:MOST_TOPS].tolist():
+        code, window = divmod(cell, count)
+        longest = float(ground.top_ns[code, window])
+        having = [together for together in gathered if code in together.members]
+        for end in (window, window + 1):
+            for first in range(end - math.ceil(longest / ground.step_ns) - 1, end - math.ceil(longest / ground.step_ns) + 1):
+                if first < 1 or end >= count or dark[code, first:end].any() or _all_slow(ground, code, first, end, longest):
+                    continue
+                near = ground.samples[:, max(first - BESIDE, 0) : end + BESIDE]
+                rates = np.median(near, axis=1) * (end - first)
+                together = having[likeliest(having, rate_gains(ground.samples[:, first:end].sum(axis=1), rates))]
+                series = ground.samples[together.members].sum(axis=0).astype(np.float64)
+                chance = _chance_of_lacking(series, (first, end), float(rates[together.members].sum()), longest / ground.step_ns)
+                lacking = np.maximum(1 - series[first:end] / max(float(rates[together.members].sum()) / (end - first), 1e-9), 0.0)
+                yield Wait(chances[code, window] + chance + math.log(SHIFTS), longest, first, end, together, lacking)
+
+
+def _all_slow(ground: Ground, code: int, first: int, end: int, longest: float) -> bool:
+    """Return whether it is no lone operation: the others take longer in these windows, too, or some took as long just before."""
+    p50 = ground.p50_ns[code]
+    slow = float(known_median(p50[first - 1 : end + 1])) > AS_LONG * float(known_median(p50))
+    return slow or bool(longest < LONGER * known_most(ground.top_ns[code, max(first - 2 * BESIDE, 0) : first - 1]))
+
+
+def _chance_of_lacking(series: Float, span: tuple[int, int], due: float, stopped: float) -> float:
+    """Return the logarithm of the chance that so little completes in some windows where so much is due.
+
+    By counting, as much more as neighbours of that length differ. Infinite where what lacks is not about what does in so many
+    windows that all `stopped`, or that they did not is as likely.
+    """
+    first, end = span
+    inside = float(series[first:end].sum())
+    left = max(due * (1 - stopped / (end - first)), HALF)
+    lacking = (due - inside) / max(due, 1e-9) * (end - first)  # windows
+    if inside >= due or left >= due or not stopped / AS_LONG <= lacking <= stopped * AS_LONG:
+        return math.inf
+    sums = np.lib.stride_tricks.sliding_window_view(series, end - first).sum(axis=1)
+    apart_by = np.median(np.abs(sums[end - first :] - sums[: first - end]))
+    inflated = max((float(apart_by) / NORMAL_MEDIAN) ** 2 / 2 / due, 1.0)
+    chi = 2 * ((inside * math.log(inside / due) if inside else 0.0) + due - inside) / inflated
+    likelier = (inside * math.log(left / due) + due - left) / inflated
+    return log_tail(chi) if chi >= LEAST_LACKING and likelier >= LIKELIER else math.inf
+
+
+def _short_stall(ground: Ground, wait: Wait) -> Claim:
+    """Return the claim of a stall within some windows; it ends where what is missing in the last of them says."""
+    _, longest, first, end, together, lacking = wait
+    members, step = together.members, ground.step_ns
+    share = float(lacking[-1]) * longest / max(float(lacking.sum()) * step, 1.0)  # of the last window
+    ended = int(ground.start_ns[end - 1]) + round(min(share, 1.0) * step if end - first > 1 else (step + min(longest, step)) / 2)
+    windows = np.arange(max(first - 1, 0), _caught_up(ground, members, end + 1))
+    counts = ground.counts(members, windows)
+    late = np.flatnonzero((counts > 0) & (ground.rows.layout.values >= LATE * longest))
+    typical = max(float(known_median(ground.p99_ns[code])) for code in members)
+    return Claim(
+        kind=STALL,
+        who=together.who,
+        start_ns=ended - round(longest),
+        end_ns=ended,
+        cells=ground.cells(members, windows),
+        value_ns=longest,
+        times=longest / typical if typical else None,
+        samples=int(counts[late].sum()),
+        missing=float((lacking * ground.samples[members][:, first:end].sum(axis=0) / np.maximum(1 - lacking, 1e-9)).sum()),
+        certainty=longest / LEAST_NS,
+        latency_ns=(int(ground.rows.layout.lower[late].min()), math.ceil(longest) + 1),
+        details={"typical_ns": typical, "gap_ns": longest, "silent": False, "open": False},
+    )
 
 
 def gaps(completions: Float, ground: Ground) -> list[Gap]:
@@ -169,9 +294,16 @@ def _gap(first: int, last: int, completions: Float, usual: float, ground: Ground
     )
 
 
+def _caught_up(ground: Ground, codes: Int | Sequence[int], last: int) -> int:
+    """Return the window from `last` on before which what a load does late after a stall waits."""
+    p50 = ground.p50_ns[codes]
+    slow = np.nan_to_num(known_median(p50 / known_median(p50, axis=1, keepdims=True), axis=0)[last:]) > AS_LONG
+    return last + (len(slow) if slow.all() else int(slow.argmin()))
+
+
 def _stall(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
     length, began, ended = gap.end_ns - gap.start_ns, gap.start_ns, gap.end_ns
-    first, last = max(gap.first - 1, 0), min(gap.last + AFTER, len(ground.start_ns))
+    first, last = max(gap.first - 1, 0), _caught_up(ground, codes, min(gap.last + AFTER, len(ground.start_ns)))
     groups, windows = np.array(codes, np.int64), np.arange(first, last)
     counts = ground.counts(groups, windows)
     layout = ground.rows.layout
@@ -927,15 +1059,17 @@ def _certain(values: Float, beat: Beat, tests: int) -> Beat | None:
     others = _contrasts(values, turns + shifts[:, None], beat.period, beat.width)
     others -= known_mean(others, axis=1, keepdims=True)
     of_counting = math.sqrt(1 / beat.width + 1 / (beat.period - beat.width))
-    varies = max(math.sqrt(float(known_mean(others**2))), of_counting / 2)
+    seen = math.sqrt(float(known_mean(others**2)))
+    varies = max(seen, of_counting / 2)
     stretch = values[max(int(beat.first), 0) : math.ceil(beat.end)]
     explained = beat.gain**2 / max(float(((stretch - stretch.mean()) ** 2).sum()), 1e-300)
     kept = float(np.mean(own >= np.median(own) / 2))
     tried = tests * len(values) / 2 * beat.period / beat.width * len(WIDTHS) * (len(values) / beat.period) ** 2 / 2
-    # How contrasts vary is known of so many that do not overlap: Student's tail, not the normal one.
+    # How contrasts vary is seen of so many that do not overlap, if it is seen at all: Student's tail, not the normal one.
     known = max(float(np.count_nonzero(~np.isnan(others))) * min(step / beat.width, 1.0) - len(others), 1.0)
     strength = float(own.mean()) ** 2 * len(own) / varies**2
-    certainty = (known + 1) / 2 * math.log1p(strength / known) - math.log(tried / RHYTHM_CHANCE)
+    tail = (known + 1) / 2 * math.log1p(strength / known) if seen == varies else strength / 2
+    certainty = tail - math.log(tried / RHYTHM_CHANCE)
     if certainty <= 0 or kept < LEAST_KEPT or explained < LEAST_EXPLAINED or len(own) < LEAST_PERIODS - 1:
         return None
     return replace(beat, certainty=certainty, kept=kept)

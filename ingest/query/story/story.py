@@ -326,10 +326,12 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
             hosts = [{member(ground.groups[code]) for code in groups} for groups in (mine, others)]
             of_all = {label for label, _ in other.who} <= {OP} and len(ground.by_member()) > 1
             return hosts[0] <= hosts[1] and not of_all and of_the_tail(ground, mine)
-        if claim.kind == STALL and claim.value_ns is None and other.kind in (EPISODE, EDGE, STEP, FAILURES):
+        pause, event = (claim, other) if claim.kind == STALL else (other, claim)
+        if pause.kind == STALL and pause.value_ns is None and event.kind in (EPISODE, EDGE, STEP, RHYTHM, FAILURES):
             # Where a member does less for long, fails, or takes longer in a closed loop, some windows are dark by chance.
             both = min(other.end_ns, claim.end_ns) - max(other.start_ns, claim.start_ns)
-            return mine <= others and 2 * both >= claim.end_ns - claim.start_ns
+            alone = 2 * both >= max(event.end_ns, pause.end_ns) - min(event.start_ns, pause.start_ns) and event.value_ns is None
+            return mine <= others and 2 * both >= claim.end_ns - claim.start_ns and alone == (claim is event)
         if claim.kind == MODES and not claim.details["changes"] and other.kind == MODES:
             return other is not claim and bool(mine & others)
         return mine <= others and claim.kind in EXPLAINED.get(other.kind, ())

@@ -156,7 +156,7 @@ def command_of(claim: Claim, ground: Ground, source: str) -> str:
         return shlex.join(words)
     first, last = ground.zero_ns, int(ground.start_ns[-1]) + ground.step_ns
     if claim.kind in (STEP, DRIFT):
-        first = claim.details["at_ns"] if claim.kind == STEP else claim.end_ns - (claim.end_ns - claim.start_ns) // 10
+        first = claim.details["at_ns"] if claim.kind == STEP else last - (last - first) // 10
         words += ["--by", ",".join(name for name, _ in claim.who)] if claim.who else []
         return shlex.join([*words, "--from", _since(first, ground), "--step", "all", "-p", SHOWN])
     words += ["--by", by]
@@ -253,7 +253,12 @@ def _step(claim: Claim, ground: Ground, details: Details) -> str:
 def _drift(claim: Claim, ground: Ground, details: Details) -> str:
     way = "slower" if details["to_ns"] > details["from_ns"] else "faster"
     levels = f"from {shown(details['from_ns'])} in the first tenth to {shown(details['to_ns'])} in the last"
-    became = f"{name_of(claim.who, ground)} became {_ratio(claim)} times {way} little by little over the run"
+    when = "over the run"
+    if claim.end_ns < ground.start_ns[-1]:
+        when, levels = f"until {moment(claim.end_ns, ground)}", f"{levels} tenth of the run"
+    elif claim.start_ns > ground.start_ns[0] + ground.step_ns:
+        when, levels = f"from {moment(claim.start_ns, ground)} on", f"{levels} tenth of the run"
+    became = f"{name_of(claim.who, ground)} became {_ratio(claim)} times {way} little by little {when}"
     return f"{became}: {_measure(details)} went {levels}."
 
 
