@@ -75,7 +75,7 @@ FEW_BLOCKS = 6  # of a level whose ends are tried a block further in where it is
 MOSTLY = 0.5  # of a window at an end of an event, that is of it
 WEARS_OFF = 0.1  # of that at the beginning of the run
 INNER = 1.5  # times, that a level stands out of raised ones around it
-LEAST_TAIL, LEAST_RARE = 1.8, 0.004  # times, of the share of samples above p99 (of the far ones), or of this share of all ...
+LEAST_TAIL, LEAST_RARE = 1.4, 0.004  # times, of the share of samples above p99 (of the far ones), or of this share of all ...
 LEAST_TYPICAL = 0.02  # of the samples of a set: what a wide row leaves in windows whose own rows are gone is no typical level
 LEAST_SLOW = 6  # ... and so many of them
 LEAST_RATE, LEAST_EDGE_RATE, HARDLY = 0.85, 0.8, 0.2  # of the usual rate; what completes after hardly anything did was waiting
@@ -549,7 +549,7 @@ def _usual_latency(sums: Sums, number: int, levels: Sequence[tuple[int, int]]) -
     lengths = np.array([end - first for first, end in levels], np.float64)
     level = np.add.reduceat(sums.logs[number], edges) / held[0]
     usual = level < _lowest(level, lengths, 0.25) + math.log(LEVEL)
-    for at, more in {2: 0.02, 3: 0.002, 4: 0.001}.items():
+    for at, more in {2: 0.01, 3: 0.001, 4: 0.0005}.items():
         share = held[at] / held[0]
         usual &= ~(share > MORE * _lowest(share[usual], lengths[usual], 0.35) + more)
     return np.repeat(usual, lengths.astype(np.int64))
@@ -873,13 +873,15 @@ class Search:
         Each set is given one effect (on the odds of its share, or on its rate) that all of its groups have, and no other group.
         """
         blocks = slice(event.first, event.end)
+        noise = max(float(self.noise[event.number, event.end - event.first - 1, event.measure]), 1.0)
         if event.measure == RATE:
             hits = (self.counts.done * self.free)[:, blocks].sum(axis=1)
             done, due = ((part * self.free)[:, event.usual].sum(axis=1) for part in (self.counts.done, self.counts.due))
             usual = done / np.maximum(due, 1e-9) * (self.counts.due * self.free)[:, blocks].sum(axis=1)
-            return likeliest(self.sums.sets, rate_gains(hits, usual))
+            return likeliest(self.sums.sets, rate_gains(hits, usual), noise)
         over = (self.counts.over * self.free)[[event.measure + 1, 0]]
-        return likeliest(self.sums.sets, share_gains(*over[..., blocks].sum(axis=-1), *over[..., event.usual].sum(axis=-1)))
+        gains = share_gains(*over[..., blocks].sum(axis=-1), *over[..., event.usual].sum(axis=-1))
+        return likeliest(self.sums.sets, gains, noise)
 
     def unclaimed(self, members: Int) -> Bool:
         """Return which windows of groups no event has claimed, (groups, T)."""
@@ -992,17 +994,18 @@ def rate_gains(done: Float, usual: Float) -> Float:
     return gains
 
 
-def likeliest(sets: Sequence[Together], gains: Float) -> int:
+def likeliest(sets: Sequence[Together], gains: Float, noise: float = math.inf) -> int:
     """Return the number of the set that is likeliest: one effect that all of its groups have, and no other.
 
-    Not one of which more than EXCEPTED speak against that effect: what some of its groups do is none of all.
+    Not one of which more than EXCEPTED speak against that effect, beyond what makes them vary by `noise` more than counting does:
+    what some of its groups do is none of all.
     """
     totals = np.empty(len(sets))
     for number, together in enumerate(sets):
         own = gains[together.members]
         added = own.sum(axis=0)
         best = int(added.argmax())
-        totals[number] = added[best] if (own[:, best] < -AGAINST).mean() <= EXCEPTED else -np.inf
+        totals[number] = added[best] if (own[:, best] < -AGAINST * noise).mean() <= EXCEPTED else -np.inf
     # The widest set that is about as likely as the best: its sets come first.
     return int(np.flatnonzero(totals >= totals.max() - max(2.0, 0.02 * totals.max()))[0])
 

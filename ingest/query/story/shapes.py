@@ -90,7 +90,7 @@ LATE, WAITED = 0.5, 0.9  # of the gap
 AFTER = 2  # windows after the gap in which late samples arrive
 LEAST_LIVE = 2  # windows that the usual rate is taken of
 STALL_FEW, LONGER = 4, 3.0  # where there are more gaps than that, one counts only if it is that much longer than the median gap
-TAIL = (0.5, 0.9), (0.8, 0.95)  # parts of the largest latencies of cells that their tail is taken of ...
+TAIL = (0.5, 0.8), (0.7, 0.9)  # parts of the largest latencies of cells that their tail is taken of ...
 LEAST_TOPS, MOST_TOPS = 40, 60  # ... of so many cells at least; of those beyond it the farthest
 SHIFTS = 4  # places of a short stall beside its operation
 BESIDE = 8  # windows
@@ -877,6 +877,7 @@ WIDTHS = (0.05, 0.1, 0.2, 0.33)  # of a period, that events are; what lasts long
 LEAST_WIDTH = 0.7  # windows
 PHASES = 24  # of a period
 MISSING = "missing"
+EVEN = ("p50", MISSING)  # what counts as often too many as too few
 MEASURES = {"p50": 1, "p90": 2, "p99": 3, MISSING: DONE}  # places in Counts.fine
 
 
@@ -924,7 +925,7 @@ def rhythms(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     for _, measure, number, series, periods in sorted(likely, key=lambda each: -each[0]):
         if not free[sets[number].members].all():
             continue
-        beat = beat_of(series, periods, len(sets) * len(MEASURES))
+        beat = beat_of(series, periods, len(sets) * len(MEASURES), even=measure in EVEN)
         if beat is None:
             continue
         inside = beat.windows(fine.shape[2])
@@ -959,7 +960,7 @@ def _series(sets: Sequence[Together], fine: Float, place: int) -> Float:
     return drawn_in
 
 
-def beat_of(series: Float, periods: Sequence[float], tests: int) -> Beat | None:
+def beat_of(series: Float, periods: Sequence[float], tests: int, *, even: bool = False) -> Beat | None:
     """Return the rhythm of a series of windows with one of the periods, None where it has none that is beyond chance.
 
     Held to RHYTHM_CHANCE for all periods, phases, beginnings and ends and `tests` together.
@@ -969,7 +970,7 @@ def beat_of(series: Float, periods: Sequence[float], tests: int) -> Beat | None:
         return None
     turns = (best.end - best.first) / best.period
     near = best.period + np.linspace(-1, 1, 9) * max(best.width, 1.0) / turns
-    return _certain(series, _fitted(series, near.tolist(), best) or best, tests)
+    return _certain(series, _fitted(series, near.tolist(), best) or best, tests, even=even)
 
 
 def periods_of(series: Float) -> list[tuple[float, list[float]]]:
@@ -1048,7 +1049,7 @@ def _fitted(values: Float, periods: Sequence[float], near: Beat | None = None) -
     return best
 
 
-def _certain(values: Float, beat: Beat, tests: int) -> Beat | None:
+def _certain(values: Float, beat: Beat, tests: int, *, even: bool) -> Beat | None:
     """Return a rhythm that is beyond chance, None where it is not: by how contrasts of other phases vary in that time."""
     turns = beat.first + beat.period * np.arange(round((beat.end - beat.first) / beat.period), dtype=np.float64)
     own = _contrasts(values, turns, beat.period, beat.width)
@@ -1065,10 +1066,11 @@ def _certain(values: Float, beat: Beat, tests: int) -> Beat | None:
     explained = beat.gain**2 / max(float(((stretch - stretch.mean()) ** 2).sum()), 1e-300)
     kept = float(np.mean(own >= np.median(own) / 2))
     tried = tests * len(values) / 2 * beat.period / beat.width * len(WIDTHS) * (len(values) / beat.period) ** 2 / 2
-    # How contrasts vary is seen of so many that do not overlap, if it is seen at all: Student's tail, not the normal one.
+    # How contrasts vary is seen of so many that do not overlap: Student's tail, not the normal one. Where less is seen than
+    # counting makes, and that varies as far up as down, it is known.
     known = max(float(np.count_nonzero(~np.isnan(others))) * min(step / beat.width, 1.0) - len(others), 1.0)
     strength = float(own.mean()) ** 2 * len(own) / varies**2
-    tail = (known + 1) / 2 * math.log1p(strength / known) if seen == varies else strength / 2
+    tail = (known + 1) / 2 * math.log1p(strength / known) if seen == varies or not even else strength / 2
     certainty = tail - math.log(tried / RHYTHM_CHANCE)
     if certainty <= 0 or kept < LEAST_KEPT or explained < LEAST_EXPLAINED or len(own) < LEAST_PERIODS - 1:
         return None
