@@ -75,7 +75,7 @@ FEW_BLOCKS = 6  # of a level whose ends are tried a block further in where it is
 MOSTLY = 0.5  # of a window at an end of an event, that is of it
 WEARS_OFF = 0.1  # of that at the beginning of the run
 INNER = 1.5  # times, that a level stands out of raised ones around it
-LEAST_TAIL, LEAST_RARE = 1.4, 0.004  # times, of the share of samples above p99 (of the far ones), or of this share of all ...
+LEAST_TAIL, LEAST_RARE = 1.8, 0.004  # times, of the share of samples above p99 (of the far ones), or of this share of all ...
 LEAST_TYPICAL = 0.02  # of the samples of a set: what a wide row leaves in windows whose own rows are gone is no typical level
 LEAST_SLOW = 6  # ... and so many of them
 LEAST_RATE, LEAST_EDGE_RATE, HARDLY = 0.85, 0.8, 0.2  # of the usual rate; what completes after hardly anything did was waiting
@@ -223,6 +223,7 @@ def counts_of(ground: Ground, aside: Bool | None = None, stalled: Bool | None = 
 
     def blocks(values: Float) -> Float:
         added: Float = values[..., used].reshape(*values.shape[:-1], -1, width).sum(axis=-1)
+        added[..., 0] += values[..., :first].sum(axis=-1)  # a warm-up of a second is in the window that is a part
         return added
 
     fine[DONE] = ground.samples * known
@@ -549,7 +550,7 @@ def _usual_latency(sums: Sums, number: int, levels: Sequence[tuple[int, int]]) -
     lengths = np.array([end - first for first, end in levels], np.float64)
     level = np.add.reduceat(sums.logs[number], edges) / held[0]
     usual = level < _lowest(level, lengths, 0.25) + math.log(LEVEL)
-    for at, more in {2: 0.01, 3: 0.001, 4: 0.0005}.items():
+    for at, more in {2: 0.02, 3: 0.002, 4: 0.001}.items():
         share = held[at] / held[0]
         usual &= ~(share > MORE * _lowest(share[usual], lengths[usual], 0.35) + more)
     return np.repeat(usual, lengths.astype(np.int64))
