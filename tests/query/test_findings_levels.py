@@ -446,3 +446,14 @@ def test_a_rhythm_of_few_windows_is_told_where_windows_vary_no_more_than_countin
     run.level[1] += np.log(4) * ((fine - 0.3) % 3.55 < 0.9).reshape(75, -1).mean(axis=1)
     (claim,) = rhythms(run.ground())
     assert host_of(claim) == "b" and claim.details["period_ns"] / SECOND == pytest.approx(3.55, rel=0.01)
+
+
+@pytest.mark.parametrize("rate", [3.76, 5.755])
+@pytest.mark.parametrize("hosts", [1, 3])
+def test_what_a_paced_load_completes_beats_with_windows_and_is_no_rhythm(rate: float, hosts: int) -> None:
+    """Of 3.76 a second every fourth window has three instead of four, of all hosts alike."""
+    counts = np.diff(np.floor(rate * np.arange(WINDOWS + 1))).astype(np.int64)
+    cell = np.repeat(np.arange(hosts * WINDOWS), np.tile(counts, hosts))
+    values = 1e6 * np.exp(0.3 * np.random.default_rng(40).standard_normal(len(cell)))
+    groups = [(host, "read") for host in "abc"[:hosts]]
+    assert rhythms(ground_from(cell, values, WINDOWS, groups, ("host", "op"))) == []

@@ -877,6 +877,7 @@ WIDTHS = (0.05, 0.1, 0.2, 0.33)  # of a period, that events are; what lasts long
 LEAST_WIDTH = 0.7  # windows
 PHASES = 24  # of a period
 MISSING = "missing"
+ONE_MORE = 1.5  # completions of each group
 EVEN = ("p50", MISSING)  # what counts as often too many as too few
 MEASURES = {"p50": 1, "p90": 2, "p99": 3, MISSING: DONE}  # places in Counts.fine
 
@@ -1089,7 +1090,9 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
     if measure == MISSING:
         then, typical = ground.samples[members][:, during], np.median(ground.samples[members][:, usual], axis=1)
         missing = float(np.maximum(typical[:, None] - then, 0).sum())
-        times = float(typical.sum() * during.sum() / max(float(then.sum()), 1.0))
+        least, usually = float(np.median(then.sum(axis=0))), float(typical.sum())  # a level that falls is none of it
+        # What is paced completes one more in some windows than in others, and that comes back with a period.
+        times = usually / max(least, 1.0) if usually - least > ONE_MORE * len(members) else 1.0
     else:
         reached = measured(ground, members, during, usual, in_bins=True)  # its phases gather whatever its size
         if reached is None:
