@@ -10,10 +10,16 @@
 #include <Python.h>
 #include <stdint.h>
 #include <string.h>
+#if defined(__SSE2__) && !defined(PORTABLE)
+#include <emmintrin.h>
+#endif
 
 #define LEADING 3           /* columns of `lead` */
 #define CELL 3              /* bytes of a cell that is zero: ", 0" */
-#define UNIT 24             /* bytes that are compared at once: eight such cells, three words */
+#define BLOCK 48            /* bytes that are looked at together: sixteen such cells */
+#define LAST (UINT64_C(1) << (BLOCK - 1))
+#define EACH (UINT64_MAX / 255) /* a byte of 1 in each byte of a word */
+#define PAIRS (UINT64_C(0x000000FF000000FF))
 #define PLAIN_DIGITS 18     /* always fit 64 bits */
 #define WORD ((Py_ssize_t)sizeof(uint64_t))
 #define MOST_TENTH (UINT64_MAX / 10)
@@ -34,32 +40,52 @@ typedef struct {
 
 static Py_ssize_t least(Py_ssize_t a, Py_ssize_t b) { return a < b ? a : b; }
 
-/* Return the first byte, as it lies in memory, in which two words differ that do differ. */
-static Py_ssize_t first_unlike(uint64_t unlike) {
+/* Return the word that lies there, its first byte the lowest. */
+static inline uint64_t word_at(const uint8_t *p) {
+  uint64_t word;
+  memcpy(&word, p, sizeof word);
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-  return __builtin_clzll(unlike) / 8;
-#else
-  return __builtin_ctzll(unlike) / 8;
+  word = __builtin_bswap64(word);
 #endif
+  return word;
 }
 
-/* Return how many zero cells stand at `p`, a comma, each with the comma of the cell behind it: else it may be a longer number,
- * or the last of its row. Cells close to the end of the text are left to the caller. */
-static Py_ssize_t zero_cells(const uint8_t *p, const uint8_t *end) {
-  static const char zeros[] = ", 0, 0, 0, 0, 0, 0, 0, 0";
-  const uint8_t *first = p;
-  uint64_t wanted[UNIT / 8], there[UNIT / 8];
-  memcpy(wanted, zeros, UNIT);
-  for (; end - p > UNIT; p += UNIT) {
-    memcpy(there, p, UNIT);
-    for (int word = 0; word < UNIT / 8; word++) {
-      uint64_t unlike = there[word] ^ wanted[word];
-      if (unlike) return (p - first + 8 * word + first_unlike(unlike) - 1) / CELL;
-    }
-    if (p[UNIT] != ',') return (p - first + UNIT - 1) / CELL;
+/* Which bytes of a block are commas, blanks, digits and zeros: bit i of byte i. */
+typedef struct {
+  uint64_t comma, blank, digit, zero;
+} Marks;
+
+#if defined(__SSE2__) && !defined(PORTABLE)
+static inline Marks marks_of(const uint8_t *p) {
+  Marks m = {0, 0, 0, 0};
+  for (int at = 0; at < BLOCK; at += 16) {
+    const __m128i text = _mm_loadu_si128((const __m128i *)(p + at)), value = _mm_sub_epi8(text, _mm_set1_epi8('0'));
+    m.comma |= (uint64_t)_mm_movemask_epi8(_mm_cmpeq_epi8(text, _mm_set1_epi8(','))) << at;
+    m.blank |= (uint64_t)_mm_movemask_epi8(_mm_cmpeq_epi8(text, _mm_set1_epi8(' '))) << at;
+    m.digit |= (uint64_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(value, _mm_set1_epi8(9)), value)) << at;
+    m.zero |= (uint64_t)_mm_movemask_epi8(_mm_cmpeq_epi8(value, _mm_setzero_si128())) << at;
   }
-  return (p - first) / CELL;
+  return m;
 }
+#else
+/* Return in eight bits which bytes of a word are at most `most` where they differ from `byte`, none of 128 or more. */
+static inline uint64_t near(uint64_t word, uint64_t byte, uint64_t most) {
+  const uint64_t unlike = ((word ^ byte * EACH) & 0x7F * EACH) + (0x7F - most) * EACH;
+  return (((~unlike & ~word) >> 7 & EACH) * UINT64_C(0x0102040810204080)) >> 56;
+}
+
+static inline Marks marks_of(const uint8_t *p) {
+  Marks m = {0, 0, 0, 0};
+  for (int at = 0; at < BLOCK; at += 8) {
+    const uint64_t word = word_at(p + at);
+    m.comma |= near(word, ',', 0) << at;
+    m.blank |= near(word, ' ', 0) << at;
+    m.digit |= near(word, '0', 9) << at;
+    m.zero |= near(word, '0', 0) << at;
+  }
+  return m;
+}
+#endif
 
 /* Read a number without leading zeros, of at most 64 bits, at `*p`; return whether there is one. A newline is behind it at the
  * latest. */
@@ -77,8 +103,70 @@ static inline int number(const uint8_t **p, uint64_t *value) {
   return 1;
 }
 
-/* Rows as fio writes them: cells without leading zeros, ", " between them, one newline. Returns how many there are. A count of
- * zero is written, too, and the next one over it: that is quicker than to ask. */
+/* Return whether the next half of a block is as wanted. */
+static inline int alike(const uint8_t *p, const uint8_t *wanted) {
+  return !((word_at(p) ^ word_at(wanted)) | (word_at(p + 8) ^ word_at(wanted + 8)) | (word_at(p + 16) ^ word_at(wanted + 16)));
+}
+
+/* Read the number of so many digits, at most eight. */
+static inline uint64_t short_number(const uint8_t *p, int digits) {
+  uint64_t word = (word_at(p) ^ '0' * EACH) << (64 - 8 * digits);
+  word = 10 * word + (word >> 8);
+  return ((word & PAIRS) * (100 + (UINT64_C(1000000) << 32)) + (word >> 16 & PAIRS) * (1 + (UINT64_C(10000) << 32))) >> 32;
+}
+
+/* Read the bins of a row from its first one on, and go behind its newline; return how many counts there are, all above 0.
+ *
+ * Of a block is seen at once that each blank stands behind a comma, a digit behind each blank, and none behind a zero that
+ * begins a cell. So a cell is as long as its digits and two bytes more, which says in which bin each count stands. */
+static inline Py_ssize_t bins_of(const uint8_t **row, const uint8_t *end, Py_ssize_t bins, int64_t *bin, uint64_t *counts) {
+  static const char zeros[] = "0, 0, 0, 0, 0, 0, 0, 0, 0, ";
+  const uint8_t *p = *row, *first = p; /* where cells would begin if each were of three bytes */
+  uint64_t commas = 0, blanks = 1, zero = 0; /* whether the byte before the block is one, a zero that begins a cell */
+  uint8_t last[BLOCK + WORD];
+  Py_ssize_t found = 0;
+  for (;; p += BLOCK) {
+    const uint8_t *block = p, *wanted = (const uint8_t *)zeros + (blanks ? 0 : commas ? 2 : 1);
+    if (end - p < BLOCK + WORD) {
+      memset(last, 0, sizeof last);
+      block = memcpy(last, p, (size_t)least(end - p, BLOCK));
+    }
+    if (alike(block, wanted) && alike(block + BLOCK / 2, wanted)) {
+      zero = *wanted == ',';
+      continue;
+    }
+    const Marks m = marks_of(block);
+    const uint64_t other = ~(m.comma | m.blank | m.digit) & ((LAST << 1) - 1);
+    const int size = other ? __builtin_ctzll(other) : BLOCK;
+    const uint64_t inside = (UINT64_C(1) << size) - 1;
+    const uint64_t begins = m.blank << 1 | blanks, behind = m.comma << 1 | commas;
+    if ((m.blank ^ behind) & inside || begins & ~m.digit & inside || ((begins & m.zero) << 1 | zero) & m.digit & inside) return NOT_PLAIN;
+    for (uint64_t left = begins & ~m.zero & inside; left; left &= left - 1) {
+      const int at = __builtin_ctzll(left), digits = __builtin_ctzll(~(m.digit >> at));
+      const size_t place = (size_t)(p + at - first) / CELL;
+      if (place >= (size_t)bins) return NOT_PLAIN;
+      if (digits <= WORD && at + digits < BLOCK) {
+        counts[found] = short_number(block + at, digits);
+        first += digits - 1;
+      } else {
+        const uint8_t *from = p + at, *behind_it = from;
+        if (!number(&behind_it, &counts[found])) return NOT_PLAIN;
+        first += behind_it - from - 1;
+      }
+      bin[found++] = (int64_t)place;
+    }
+    if (other) {
+      p += size;
+      *row = p + 1;
+      return *p == '\n' && !((begins | behind) >> size & 1) && p - first == CELL * bins - 2 ? found : NOT_PLAIN;
+    }
+    commas = m.comma / LAST & 1;
+    blanks = m.blank / LAST & 1;
+    zero = (begins & m.zero) / LAST & 1;
+  }
+}
+
+/* Rows as fio writes them: cells without leading zeros, ", " between them, one newline. Returns how many there are. */
 static Py_ssize_t rows_of(const Rows *r) {
   const uint8_t *p = r->text, *end = r->text + r->size;
   const Py_ssize_t bins = r->columns - r->leading;
@@ -87,25 +175,14 @@ static Py_ssize_t rows_of(const Rows *r) {
   r->indptr[0] = 0;
   while (p < end) {
     if (row == r->most_rows || r->most_entries - entries < bins) return NO_ROOM;
-    uint64_t *lead = r->lead + LEADING * row, count;
+    uint64_t *lead = r->lead + LEADING * row;
     for (int k = 0; k < LEADING; k++) lead[k] = 0;
     for (int k = 0; k < r->leading; k++) {
       if (!number(&p, &lead[k]) || *p++ != ',' || *p++ != ' ') return NOT_PLAIN;
     }
-    Py_ssize_t bin = 0;
-    for (;;) {
-      if (bin >= bins || !number(&p, &count)) return NOT_PLAIN;
-      r->bins[entries] = bin++;
-      r->counts[entries] = count;
-      entries += count != 0;
-      if (*p != ',') break;
-      const Py_ssize_t zeros = zero_cells(p, end); /* perhaps more than there are bins */
-      bin += zeros;
-      p += CELL * zeros + 1;
-      if (*p++ != ' ') return NOT_PLAIN;
-    }
-    if (bin != bins || *p++ != '\n') return NOT_PLAIN;
-    r->indptr[++row] = entries;
+    const Py_ssize_t found = bins_of(&p, end, bins, r->bins + entries, r->counts + entries);
+    if (found < 0) return NOT_PLAIN;
+    r->indptr[++row] = entries += found;
   }
   return row;
 }
