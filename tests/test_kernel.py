@@ -12,12 +12,13 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from ingest.core import grid, intervals, kernel
+from ingest.core.events import Events
 from ingest.core.intervals import Intervals
 from ingest.core.labels import Series
 from ingest.core.layout import fio_layout
@@ -29,6 +30,7 @@ from ingest.read.fio import histogram_log
 from ingest.read.fio.histogram_log import Scanner
 from ingest.read.hdr.payload import CUT, PAST, Geometry, Payload, counts_of
 from ingest.read.integers import Parser, PlainIntegers
+from ingest.read.operations import Repeats, _completed, events_layout
 from tests.conftest import HERE
 from tests.effort import figure
 from tests.mutations import CHANGES, Mutation, mutated
@@ -367,10 +369,79 @@ def test_what_lies_outside_is_an_error() -> None:
     for pointers, one, other in ((indptr + 1, part, whole), (indptr[::-1].copy(), part, whole), (indptr, part, whole - 1), (indptr, -part, whole), (indptr, part + 1, whole), (indptr[1:].copy(), part, whole)):  # fmt: skip
         with pytest.raises(ValueError, match="cannot be cut"):
             kernel.share(counts, pointers, one, other, before)
-    for text, plain in ((b"1\n", True), (b"1\n2\n", False), (b"", False), (b"1", False)):
-        assert kernel.integer_rows(text, 1, before[:1].copy()) is plain
-    with pytest.raises(ValueError, match="one length"):
-        kernel.integer_rows(b"1\n", 2, before[:1].copy())
+    for text, rows in ((b"1\n", 1), (b"1\nx\n", -1), (b"", -1), (b"1", -1)):
+        assert kernel.integer_rows(text, 1, before.copy()) == rows
+    for text, width in ((b"1\n", 2), (b"1\n2\n", 1)):
+        with pytest.raises(ValueError, match="one length"):
+            kernel.integer_rows(text, width, before[:1].copy())
+
+
+# ---- single operations: stretches that come again, sums by window
+
+
+class Labelled(NamedTuple):
+    op: str
+    kind: str = "completion"
+
+
+def chunks_of(seed: int) -> list[tuple[Any, Any, Any]]:
+    """Return ends, latencies and series of operations chunk by chunk, some of which hold parts of the first again."""
+    rng = np.random.default_rng(seed)
+    most, step, slowest = rng.choice([3, 40, 1_000, 40_000]), rng.choice([1, 3, 1_000]), rng.choice([2, 20, 100_000])
+    chunks: list[tuple[Any, Any, Any]] = []
+    for _ in range(rng.integers(1, 5)):
+        rows, last = rng.integers(1, most), chunks[-1][0][-1] if chunks else 0
+        ends = last + np.cumsum(rng.integers(0, step + 1, rows))
+        chunks.append((ends, rng.integers(0, slowest, rows), rng.integers(0, 3, rows)))
+    if seed % 3 == 0:
+        chunks.append((chunks[0][0][5:], chunks[0][1][5:], chunks[0][2][5:]))
+    return chunks
+
+
+def repeated(chunks: list[tuple[Any, Any, Any]]) -> Any:
+    repeats = Repeats(Account(path="a"))
+    for chunk in chunks:
+        repeats.add(*chunk, [Labelled("read"), Labelled("write"), Labelled("")])
+    repeats.finish()
+    return repeats.found, repeats._met.tolist(), repeats._every, vars_of(repeats._account)
+
+
+def by_window(chunk: tuple[Any, Any, Any], step: int) -> Any:
+    table = tuple(Series(op=op) for op in ("read", "write", "trim"))
+    rows = _completed(Events(table, chunk[2].astype(np.uint8), *chunk[:2]), step, events_layout(2))
+    columns = rows.series, rows.start_ns, rows.end_ns, rows.indptr, rows.bins, rows.counts
+    assert rows.exact is not None
+    return [column.tolist() for column in (*columns, *rows.exact.take(np.arange(len(rows))).told[0])], rows.exact.min_ns.tolist()
+
+
+@compiled
+@pytest.mark.parametrize("part", range(2))
+def test_single_operations_are_added_up_and_met_again_as_numpy_does(part: int, monkeypatch) -> None:
+    every = [chunks_of(seed) for seed in range(part, figure(8, 40, 400), 2)]
+    steps = [1, 7, 1_000, 0, 10**9]
+    fast = [(repeated(chunks), [by_window(chunk, step) for step in steps for chunk in chunks]) for chunks in every]
+    for name in ("stretches", "event_rows"):
+        monkeypatch.setattr(kernel, name, None)
+    assert fast == [(repeated(chunks), [by_window(chunk, step) for step in steps for chunk in chunks]) for chunks in every]
+    assert any(found for (found, *_), _ in fast)
+
+
+@compiled
+def test_operations_outside_are_an_error() -> None:
+    one, labels, state = np.array([5]), np.zeros(1, np.uint64), np.zeros(39, np.uint64)
+    for series, kept in ((one, state), (one - 6, state), (one - 5, state[1:].copy())):
+        with pytest.raises(ValueError, match="do not fit"):
+            kernel.stretches(one, one, series, labels, 1, kept, one.copy(), one.copy())
+    for series, ended, latency, first in ((2, 5, 3, 0), (-1, 5, 3, 0), (0, 5, 99, 0), (0, 5, 1, 0), (0, 5, -1, 0), (0, 5, 3, 1), (0, 99, 3, 0)):  # fmt: skip
+        columns = np.array([series]), np.array([ended]), np.array([latency])
+        sums = (
+            np.zeros(8, np.int64),
+            np.full(2, 9),
+            *np.zeros((2, 2), np.int64),
+            *(np.zeros(size, np.int64) for size in (3, 1, 1)),
+        )
+        with pytest.raises(ValueError, match="outside"):
+            kernel.event_rows(*columns, 10, first, 2, 64, 2, 4, *sums)
 
 
 # ---- words of HdrHistogram payloads

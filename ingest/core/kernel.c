@@ -187,27 +187,28 @@ static Py_ssize_t rows_of(const Rows *r) {
   return row;
 }
 
-/* Rows of `width` integers of up to 18 digits, ", " between them and one newline, to columns of `rows` each; 0 where they are not
- * just so many such rows. */
-static int integers_of(const uint8_t *p, Py_ssize_t size, Py_ssize_t width, int64_t *columns, Py_ssize_t rows) {
+/* Rows of `width` integers of up to 18 digits, ", " between them and one newline, to columns with room for `most` each. Returns
+ * how many rows there are. */
+static Py_ssize_t integers_of(const uint8_t *p, Py_ssize_t size, Py_ssize_t width, int64_t *columns, Py_ssize_t most) {
   const uint8_t *end = p + size;
-  if (rows == 0 || size == 0 || end[-1] != '\n') return 0;
-  for (Py_ssize_t row = 0; row < rows; row++) {
-    if (p == end) return 0;
+  Py_ssize_t row = 0;
+  if (size == 0 || end[-1] != '\n') return NOT_PLAIN;
+  for (; p < end; row++) {
+    if (row == most) return NO_ROOM;
     for (Py_ssize_t column = 0; column < width; column++) {
       const uint8_t *first = p;
       int64_t value = 0;
       for (unsigned digit; (digit = (unsigned)*p - '0') <= 9; p++) {
-        if (p - first == PLAIN_DIGITS) return 0;
+        if (p - first == PLAIN_DIGITS) return NOT_PLAIN;
         value = 10 * value + digit;
       }
-      if (p == first) return 0;
-      columns[column * rows + row] = value;
-      if (column < width - 1 && (*p++ != ',' || *p++ != ' ')) return 0;
+      if (p == first) return NOT_PLAIN;
+      columns[column * most + row] = value;
+      if (column < width - 1 && (*p++ != ',' || *p++ != ' ')) return NOT_PLAIN;
     }
-    if (*p++ != '\n') return 0;
+    if (*p++ != '\n') return NOT_PLAIN;
   }
-  return p == end;
+  return row;
 }
 
 /* ZigZag LEB128 words of HdrHistogram payloads, those of row i at text[starts[i]] up to starts[i + 1], to CSR rows: each count with
@@ -317,24 +318,22 @@ static int added(const int64_t *group, Py_ssize_t rows, const int64_t *indptr, c
 static PyObject *integer_rows(PyObject *self, PyObject *args) {
   PyObject *objects[1];
   Py_buffer text, columns;
-  Py_ssize_t width;
-  int plain = 0;
+  Py_ssize_t width, found = NO_ROOM;
   (void)self;
   if (!PyArg_ParseTuple(args, "y*nO", &text, &width, &objects[0])) return NULL;
   if (columns_of(objects, 1, 1, &columns) != 0) {
     PyBuffer_Release(&text);
     return NULL;
   }
-  const int whole = width > 0 && length(&columns) % width == 0;
-  if (whole) {
+  if (width > 0 && length(&columns) % width == 0) {
     Py_BEGIN_ALLOW_THREADS
-    plain = integers_of(text.buf, text.len, width, columns.buf, length(&columns) / width);
+    found = integers_of(text.buf, text.len, width, columns.buf, length(&columns) / width);
     Py_END_ALLOW_THREADS
   }
   PyBuffer_Release(&text);
   release(&columns, 1);
-  if (whole) return PyBool_FromLong(plain);
-  PyErr_SetString(PyExc_ValueError, "the columns are not of one length");
+  if (found != NO_ROOM) return PyLong_FromSsize_t(found);
+  PyErr_SetString(PyExc_ValueError, "no room for the rows of so much text, or the columns are not of one length");
   return NULL;
 }
 
@@ -440,6 +439,144 @@ static PyObject *share(PyObject *self, PyObject *args) {
   release(c, NUMBER);
   if (failed == 0) Py_RETURN_NONE;
   PyErr_SetString(PyExc_ValueError, "rows cannot be cut so");
+  return NULL;
+}
+
+/* Stretches of operations in a row, to see that some come again. */
+
+#define STRETCH 32
+#define MOST_CHANGES (UINT64_MAX >> (64 - STRETCH + 1)) /* one bit for each operation of a stretch but the first */
+#define CHANGES 3 /* of the time in a stretch, at least */
+#define MIX UINT64_C(0x9E3779B97F4A7C15)
+#define MIX_LATENCY UINT64_C(0xC2B2AE3D27D4EB4F)
+#define MIX_AGAIN UINT64_C(0xFF51AFD7ED558CCD)
+#define UNMIX UINT64_C(0xF1DE83E19937733D) /* the inverse of MIX */
+#define MIX_LAST UINT64_C(0x196A94FE0490E6BD) /* MIX to the power of STRETCH - 1 */
+
+enum { SEEN, SUM, POWER, END, START, ENDS, STARTS, RING, STATE = RING + STRETCH };
+
+/* Take the next operations of a file. Of each stretch that ends with one of them a sum of hashes is kept up, op j times MIX to the
+ * power of j. Fills in those that `every`, a power of two, divides, in which both ends and starts change often enough, and where
+ * the stretch ends. Returns how many there are, -1 where a label is none. */
+static Py_ssize_t stretches_of(uint64_t *state, const int64_t *ends, const int64_t *latencies, const int64_t *series, Py_ssize_t rows,
+                               const uint64_t *labels, Py_ssize_t known, uint64_t every, uint64_t *sums, int64_t *places) {
+  Py_ssize_t found = 0;
+  uint64_t *ring = state + RING, seen = state[SEEN], sum = state[SUM], power = state[POWER];
+  uint64_t last_end = state[END], last_start = state[START], new_ends = state[ENDS], new_starts = state[STARTS];
+  for (Py_ssize_t row = 0; row < rows; row++) {
+    if (series[row] < 0 || series[row] >= known) return -1;
+    const uint64_t end = (uint64_t)ends[row], start = end - (uint64_t)latencies[row];
+    uint64_t mixed = (end * MIX) ^ ((uint64_t)latencies[row] * MIX_LATENCY) ^ labels[series[row]];
+    mixed = (mixed ^ (mixed >> 29)) * MIX_AGAIN;
+    uint64_t *oldest = &ring[seen % STRETCH];
+    if (seen < STRETCH) {
+      power = seen ? power * MIX : 1;
+      sum += mixed * power;
+    } else {
+      sum = (sum - *oldest) * UNMIX + mixed * MIX_LAST;
+    }
+    *oldest = mixed;
+    new_ends = (new_ends << 1 | (end != last_end)) & MOST_CHANGES;
+    new_starts = (new_starts << 1 | (start != last_start)) & MOST_CHANGES;
+    last_end = end;
+    last_start = start;
+    if (++seen < STRETCH || sum & (every - 1)) continue;
+    if (__builtin_popcountll(new_ends) < CHANGES || __builtin_popcountll(new_starts) < CHANGES) continue;
+    sums[found] = sum;
+    places[found++] = row;
+  }
+  const uint64_t now[RING] = {seen, sum, power, last_end, last_start, new_ends, new_starts};
+  memcpy(state, now, sizeof now);
+  return found;
+}
+
+static PyObject *stretches(PyObject *self, PyObject *args) {
+  enum { ENDED, LATENCY, SERIES, LABELS, KEPT, SUMS, PLACES, NUMBER };
+  PyObject *o[NUMBER];
+  Py_buffer c[NUMBER];
+  unsigned long long every;
+  Py_ssize_t found = -1;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOKOOO", &o[ENDED], &o[LATENCY], &o[SERIES], &o[LABELS], &every, &o[KEPT], &o[SUMS], &o[PLACES]))
+    return NULL;
+  if (columns_of(o, NUMBER, 3, c) != 0) return NULL;
+  const Py_ssize_t rows = length(&c[ENDED]);
+  if (length(&c[LATENCY]) == rows && length(&c[SERIES]) == rows && length(&c[KEPT]) == STATE && every > 0 &&
+      least(length(&c[SUMS]), length(&c[PLACES])) >= rows) {
+    Py_BEGIN_ALLOW_THREADS
+    found = stretches_of(c[KEPT].buf, c[ENDED].buf, c[LATENCY].buf, c[SERIES].buf, rows, c[LABELS].buf, length(&c[LABELS]), every,
+                         c[SUMS].buf, c[PLACES].buf);
+    Py_END_ALLOW_THREADS
+  }
+  release(c, NUMBER);
+  if (found >= 0) return PyLong_FromSsize_t(found);
+  PyErr_SetString(PyExc_ValueError, "operations and labels do not fit");
+  return NULL;
+}
+
+/* Add operations up by window and series, and by bin of `half` bins an octave: a cell for each window of each of `known` series, the
+ * windows from `first` on, the bins from `low` on; `dense` is all zeros before and after. Returns how many bins were filled in,
+ * -1 where an operation lies outside or took no time that can be. */
+static Py_ssize_t events_of(const int64_t *series, const int64_t *ends, const int64_t *latencies, Py_ssize_t rows, int64_t step,
+                            int64_t first, int64_t known, int half, int64_t low, int64_t width, Py_ssize_t cells, int64_t *dense,
+                            int64_t *least, int64_t *most, int64_t *spent, int64_t *indptr, int64_t *bins, int64_t *counts) {
+  const int bits = __builtin_ctz((unsigned)half);
+  int64_t begin = 0, window = -1; /* of the window of the last one: (begin, begin + step] */
+  for (Py_ssize_t row = 0; row < rows; row++) {
+    const uint64_t latency = (uint64_t)latencies[row];
+    if (latency >> 53 || series[row] < 0 || series[row] >= known) return -1;
+    if (step && (window < 0 || ends[row] <= begin || ends[row] - step > begin)) {
+      window = (ends[row] - 1) / step - ((ends[row] - 1) % step < 0) - first;
+      if (window < 0 || window >= cells / known) return -1;
+      begin = (window + first) * step;
+    }
+    const int octave = latency < (uint64_t)half ? 0 : 63 - __builtin_clzll(latency) - bits;
+    const int64_t bin = (int64_t)(latency >> octave) + (int64_t)octave * half - low, cell = (step ? window : 0) * known + series[row];
+    if (bin < 0 || bin >= width || cell >= cells) return -1;
+    dense[cell * width + bin]++;
+    if (latencies[row] < least[cell]) least[cell] = latencies[row];
+    if (latencies[row] > most[cell]) most[cell] = latencies[row];
+    spent[cell] += latencies[row];
+  }
+  Py_ssize_t filled = 0;
+  for (Py_ssize_t cell = 0; cell < cells; cell++, dense += width) {
+    indptr[cell] = filled;
+    if (least[cell] == INT64_MAX) continue;
+    for (int64_t bin = 0; bin < width; bin++) {
+      if (!dense[bin]) continue;
+      bins[filled] = bin + low;
+      counts[filled++] = dense[bin];
+      dense[bin] = 0;
+    }
+  }
+  indptr[cells] = filled;
+  return filled;
+}
+
+static PyObject *event_rows(PyObject *self, PyObject *args) {
+  enum { SERIES, ENDED, LATENCY, DENSE, LEAST, MOST, SPENT, INDPTR, BINS, COUNTS, NUMBER };
+  PyObject *o[NUMBER];
+  Py_buffer c[NUMBER];
+  Py_ssize_t filled = -1;
+  long long step, first, known, low, width;
+  int half;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOLLLiLLOOOOOOO", &o[SERIES], &o[ENDED], &o[LATENCY], &step, &first, &known, &half, &low, &width,
+                        &o[DENSE], &o[LEAST], &o[MOST], &o[SPENT], &o[INDPTR], &o[BINS], &o[COUNTS]))
+    return NULL;
+  if (columns_of(o, NUMBER, 7, c) != 0) return NULL;
+  const Py_ssize_t rows = length(&c[ENDED]), cells = length(&c[LEAST]);
+  if (length(&c[SERIES]) == rows && length(&c[LATENCY]) == rows && length(&c[MOST]) == cells && length(&c[SPENT]) == cells &&
+      step >= 0 && known > 0 && half > 0 && width > 0 && length(&c[DENSE]) / width >= cells && length(&c[INDPTR]) == cells + 1 &&
+      length(&c[BINS]) >= rows && length(&c[COUNTS]) >= rows) {
+    Py_BEGIN_ALLOW_THREADS
+    filled = events_of(c[SERIES].buf, c[ENDED].buf, c[LATENCY].buf, rows, step, first, known, half, low, width, cells, c[DENSE].buf,
+                       c[LEAST].buf, c[MOST].buf, c[SPENT].buf, c[INDPTR].buf, c[BINS].buf, c[COUNTS].buf);
+    Py_END_ALLOW_THREADS
+  }
+  release(c, NUMBER);
+  if (filled >= 0) return PyLong_FromSsize_t(filled);
+  PyErr_SetString(PyExc_ValueError, "operations are outside of what they are added to");
   return NULL;
 }
 
@@ -583,8 +720,8 @@ static PyMethodDef functions[] = {
      "lead (uint64, 3 a row), indptr (int64, one more than rows), bins (int64) and counts (uint64) are filled in.\n"
      "ValueError where they are too small."},
     {"integer_rows", integer_rows, METH_VARARGS,
-     "integer_rows(text, width, columns) -> whether the text is rows of `width` plain integers\n\n"
-     "There must be as many as the columns are long. columns (int64, width x rows) is filled in."},
+     "integer_rows(text, width, columns) -> rows, or -1 where the text is not rows of `width` plain integers\n\n"
+     "columns (int64, width x room for rows) is filled in. ValueError where it is too small."},
     {"hdr_rows", hdr_rows, METH_VARARGS,
      "hdr_rows(text, starts, indptr, bins, counts) -> counts, or -1 where a word is cut off or has more than eight bytes\n\n"
      "Row i is the ZigZag LEB128 words text[starts[i]:starts[i + 1]]. indptr, bins and counts (int64) are filled in; the last\n"
@@ -595,6 +732,15 @@ static PyMethodDef functions[] = {
     {"share", share, METH_VARARGS,
      "share(counts, indptr, part, whole, before): fill in the counts of the share part/whole of each CSR row, all int64.\n\n"
      "ValueError where a part is none of its whole."},
+    {"stretches", stretches, METH_VARARGS,
+     "stretches(ends, latencies, series, labels, every, state, sums, places) -> stretches of 32 operations whose sum it divides\n\n"
+     "series (int64) are places in labels (uint64). state (39 words) goes on from call to call; sums and places of the last\n"
+     "operation of each are filled in and must be as long as there are operations. ValueError where they are not."},
+    {"event_rows", event_rows, METH_VARARGS,
+     "event_rows(series, ends, latencies, step, first, known, half, low, width, dense, least, most, spent, indptr, bins, counts)\n\n"
+     "-> bins filled in. A cell for each window of `step` from `first` on and each of `known` series, with bins from `low` on:\n"
+     "the least and most latency and their sum, and CSR rows, all int64. dense, `width` a cell, is zeros before and after.\n"
+     "ValueError where an operation is outside."},
     {"cut_levels", cut_levels, METH_VARARGS,
      "cut_levels(below, weights, due, logs, penalty, best, back): fill in where the cheapest level that ends at each place begins.\n\n"
      "below (int64, sets x counts x places) are sums before each place, weights (sets x counts) those of x log x, due (sets x\n"

@@ -38,6 +38,8 @@ hdr_rows: Loop | None = getattr(_compiled, "hdr_rows", None)
 integer_rows: Loop | None = getattr(_compiled, "integer_rows", None)
 add_rows: Loop | None = getattr(_compiled, "add_rows", None)
 share: Loop | None = getattr(_compiled, "share", None)
+event_rows: Loop | None = getattr(_compiled, "event_rows", None)
+stretches: Loop | None = getattr(_compiled, "stretches", None)
 cut_levels: Loop | None = getattr(_compiled, "cut_levels", None)
 excess_rows: Loop | None = getattr(_compiled, "excess_rows", None)
 
