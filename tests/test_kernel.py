@@ -444,6 +444,27 @@ def test_operations_outside_are_an_error() -> None:
             kernel.event_rows(*columns, 10, first, 2, 64, 2, 4, *sums)
 
 
+@compiled
+@pytest.mark.parametrize("seed", range(figure(2, 10, 200)))
+def test_ranks_are_those_of_numpy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        width = rng.integers(1, 40, rng.integers(1, 30))
+        counts = rng.integers(0, rng.choice([2, 9, 2**40]), width.sum())
+        indptr = np.append(0, np.cumsum(width))
+        counts[indptr[:-1]] += 1
+        samples = intervals.row_sums(indptr, counts)
+        picked = rng.integers(0, len(width), 200)
+        ranks = rng.integers(1, samples[picked] + 1)
+        places, total = np.zeros(200, np.int64), np.append(0, np.cumsum(counts))
+        kernel.rank_rows(indptr, counts, picked, ranks, places)
+        assert places.tolist() == np.searchsorted(total[1:], total[indptr[picked]] + ranks).tolist()
+    one = np.array([1])
+    for wrong in ((np.array([0, 2]), one - 1, one), (np.array([0, 1]), one, one), (np.array([0, 1]), one - 2, one), (np.array([0, 1]), one - 1, one + 4), (np.array([-1, 1]), one - 1, one)):  # fmt: skip
+        with pytest.raises(ValueError, match="no such"):
+            kernel.rank_rows(wrong[0], one + 3, *wrong[1:], one.copy())
+
+
 # ---- words of HdrHistogram payloads
 
 

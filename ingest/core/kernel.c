@@ -223,25 +223,45 @@ static Py_ssize_t counts_of(const uint8_t *text, Py_ssize_t size, const int64_t 
     if (starts[row] < entries || end < starts[row] || end > size) return NO_ROOM; /* a word is a byte or more */
     for (int64_t at = starts[row]; at < end;) {
       uint64_t word = text[at++];
-      if (word >= CONTINUED) {
+      if (word < CONTINUED) { /* a count is written, whatever the word says: that is quicker than to ask */
+        const uint64_t gap = word & 1;
+        bins[entries] = (int64_t)bin;
+        counts[entries] = (int64_t)(word / 2);
+        entries += word && !gap;
+        bin += 1 + (word / 2 & -gap);
+      } else {
         word -= CONTINUED;
         for (unsigned shift = 7, byte = CONTINUED; byte >= CONTINUED; shift += 7) {
           if (at == end || shift == 7 * LONGEST_WORD) return NOT_PLAIN;
           byte = text[at++];
           word |= (uint64_t)(byte % CONTINUED) << shift;
         }
-      }
-      if (word & 1) {
-        bin += word / 2 < FAR ? word / 2 + 1 : FAR;
-      } else {
-        bins[entries] = (int64_t)bin++;
-        counts[entries] = (int64_t)(word / 2);
-        entries += word != 0;
+        if (word & 1) {
+          bin += word / 2 < FAR ? word / 2 + 1 : FAR;
+        } else {
+          bins[entries] = (int64_t)bin++;
+          counts[entries] = (int64_t)(word / 2);
+          entries += word != 0;
+        }
       }
     }
     indptr[row + 1] = entries;
   }
   return entries;
+}
+
+/* Find the entry of a CSR row that holds the sample of a rank, from 1 on. Returns -1 where a row is none or holds fewer. */
+static int ranked(const int64_t *indptr, Py_ssize_t rows, const int64_t *counts, Py_ssize_t entries, const int64_t *picked,
+                  const int64_t *ranks, Py_ssize_t asked, int64_t *places) {
+  for (Py_ssize_t each = 0; each < asked; each++) {
+    const int64_t row = picked[each];
+    if (row < 0 || row >= rows || indptr[row] < 0 || indptr[row + 1] > entries) return -1;
+    int64_t at = indptr[row], left = ranks[each];
+    while (at < indptr[row + 1] && (left -= counts[at]) > 0) at++;
+    if (at >= indptr[row + 1]) return -1;
+    places[each] = at;
+  }
+  return 0;
 }
 
 /* Take objects as columns of words of 64 bits, the last `written` of them to be filled in; -1 and a TypeError where one is no
@@ -378,6 +398,26 @@ static PyObject *add_rows(PyObject *self, PyObject *args) {
   release(c, NUMBER);
   if (failed == 0) Py_RETURN_NONE;
   PyErr_SetString(PyExc_ValueError, "rows or bins are outside of what they are added to");
+  return NULL;
+}
+
+static PyObject *rank_rows(PyObject *self, PyObject *args) {
+  enum { INDPTR, COUNTS, PICKED, RANKS, PLACES, NUMBER };
+  PyObject *o[NUMBER];
+  Py_buffer c[NUMBER];
+  int failed = -1;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOO", &o[INDPTR], &o[COUNTS], &o[PICKED], &o[RANKS], &o[PLACES])) return NULL;
+  if (columns_of(o, NUMBER, 1, c) != 0) return NULL;
+  if (length(&c[RANKS]) == length(&c[PICKED]) && length(&c[PLACES]) == length(&c[PICKED])) {
+    Py_BEGIN_ALLOW_THREADS
+    failed = ranked(c[INDPTR].buf, length(&c[INDPTR]) - 1, c[COUNTS].buf, length(&c[COUNTS]), c[PICKED].buf, c[RANKS].buf,
+                    length(&c[PICKED]), c[PLACES].buf);
+    Py_END_ALLOW_THREADS
+  }
+  release(c, NUMBER);
+  if (failed == 0) Py_RETURN_NONE;
+  PyErr_SetString(PyExc_ValueError, "no such rows, or no such ranks in them");
   return NULL;
 }
 
@@ -729,6 +769,9 @@ static PyMethodDef functions[] = {
     {"add_rows", add_rows, METH_VARARGS,
      "add_rows(group, indptr, bins, counts, low, width, dense): add CSR rows to rows of `width` bins.\n\n"
      "The first of these bins is `low`. All are int64. ValueError where one is outside."},
+    {"rank_rows", rank_rows, METH_VARARGS,
+     "rank_rows(indptr, counts, picked, ranks, places): fill in which entry of each picked CSR row holds the sample of its rank.\n\n"
+     "All are int64, ranks from 1 on. ValueError where a row is none or holds fewer samples."},
     {"share", share, METH_VARARGS,
      "share(counts, indptr, part, whole, before): fill in the counts of the share part/whole of each CSR row, all int64.\n\n"
      "ValueError where a part is none of its whole."},
