@@ -393,7 +393,7 @@ def chunks_of(seed: int) -> list[tuple[Any, Any, Any]]:
         rows, last = rng.integers(1, most), chunks[-1][0][-1] if chunks else 0
         ends = last + np.cumsum(rng.integers(0, step + 1, rows))
         chunks.append((ends, rng.integers(0, slowest, rows), rng.integers(0, 3, rows)))
-    if seed % 3 == 0:
+    if seed % 3 == 0 and len(chunks[0][0]) > 5:
         chunks.append((chunks[0][0][5:], chunks[0][1][5:], chunks[0][2][5:]))
     return chunks
 
