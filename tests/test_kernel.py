@@ -12,12 +12,13 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from ingest.core import grid, intervals, kernel
+from ingest.core.events import Events
 from ingest.core.intervals import Intervals
 from ingest.core.labels import Series
 from ingest.core.layout import fio_layout
@@ -29,6 +30,7 @@ from ingest.read.fio import histogram_log
 from ingest.read.fio.histogram_log import Scanner
 from ingest.read.hdr.payload import CUT, PAST, Geometry, Payload, counts_of
 from ingest.read.integers import Parser, PlainIntegers
+from ingest.read.operations import Repeats, _completed, events_layout
 from tests.conftest import HERE
 from tests.effort import figure
 from tests.mutations import CHANGES, Mutation, mutated
@@ -67,7 +69,9 @@ ODD = (
 def row_of(rng: random.Random, columns: int, leading: int) -> bytes:
     cells = [str(rng.choice((0, rng.randrange(2), rng.randrange(10**6)))) for _ in range(leading)]
     share = rng.choice((0.0, 0.02, 0.3, 1.0))
-    cells += [str(rng.choice((1, 7, 42, 5_000, 2**64 - 1))) if rng.random() < share else "0" for _ in range(columns - leading)]
+    lengths = rng.choice(((1, 2, 3), range(1, 21)))
+    counts = (rng.randrange(10 ** rng.choice(lengths)) if rng.random() < share else 0 for _ in range(columns - leading))
+    cells += [str(min(count, 2**64 - 1)) for count in counts]
     return ", ".join(cells).encode() + b"\n"
 
 
@@ -365,10 +369,100 @@ def test_what_lies_outside_is_an_error() -> None:
     for pointers, one, other in ((indptr + 1, part, whole), (indptr[::-1].copy(), part, whole), (indptr, part, whole - 1), (indptr, -part, whole), (indptr, part + 1, whole), (indptr[1:].copy(), part, whole)):  # fmt: skip
         with pytest.raises(ValueError, match="cannot be cut"):
             kernel.share(counts, pointers, one, other, before)
-    for text, plain in ((b"1\n", True), (b"1\n2\n", False), (b"", False), (b"1", False)):
-        assert kernel.integer_rows(text, 1, before[:1].copy()) is plain
-    with pytest.raises(ValueError, match="one length"):
-        kernel.integer_rows(b"1\n", 2, before[:1].copy())
+    for text, rows in ((b"1\n", 1), (b"1\nx\n", -1), (b"", -1), (b"1", -1)):
+        assert kernel.integer_rows(text, 1, before.copy()) == rows
+    for text, width in ((b"1\n", 2), (b"1\n2\n", 1)):
+        with pytest.raises(ValueError, match="one length"):
+            kernel.integer_rows(text, width, before[:1].copy())
+
+
+# ---- single operations: stretches that come again, sums by window
+
+
+class Labelled(NamedTuple):
+    op: str
+    kind: str = "completion"
+
+
+def chunks_of(seed: int) -> list[tuple[Any, Any, Any]]:
+    """Return ends, latencies and series of operations chunk by chunk, some of which hold parts of the first again."""
+    rng = np.random.default_rng(seed)
+    most, step, slowest = rng.choice([3, 40, 1_000, 40_000]), rng.choice([1, 3, 1_000]), rng.choice([2, 20, 100_000])
+    chunks: list[tuple[Any, Any, Any]] = []
+    for _ in range(rng.integers(1, 5)):
+        rows, last = rng.integers(1, most), chunks[-1][0][-1] if chunks else 0
+        ends = last + np.cumsum(rng.integers(0, step + 1, rows))
+        chunks.append((ends, rng.integers(0, slowest, rows), rng.integers(0, 3, rows)))
+    if seed % 3 == 0 and len(chunks[0][0]) > 5:
+        chunks.append((chunks[0][0][5:], chunks[0][1][5:], chunks[0][2][5:]))
+    return chunks
+
+
+def repeated(chunks: list[tuple[Any, Any, Any]]) -> Any:
+    repeats = Repeats(Account(path="a"))
+    for chunk in chunks:
+        repeats.add(*chunk, [Labelled("read"), Labelled("write"), Labelled("")])
+    repeats.finish()
+    return repeats.found, repeats._met.tolist(), repeats._every, vars_of(repeats._account)
+
+
+def by_window(chunk: tuple[Any, Any, Any], step: int) -> Any:
+    table = tuple(Series(op=op) for op in ("read", "write", "trim"))
+    rows = _completed(Events(table, chunk[2].astype(np.uint8), *chunk[:2]), step, events_layout(2))
+    columns = rows.series, rows.start_ns, rows.end_ns, rows.indptr, rows.bins, rows.counts
+    assert rows.exact is not None
+    return [column.tolist() for column in (*columns, *rows.exact.take(np.arange(len(rows))).told[0])], rows.exact.min_ns.tolist()
+
+
+@compiled
+@pytest.mark.parametrize("part", range(2))
+def test_single_operations_are_added_up_and_met_again_as_numpy_does(part: int, monkeypatch) -> None:
+    every = [chunks_of(seed) for seed in range(part, figure(8, 40, 400), 2)]
+    steps = [1, 7, 1_000, 0, 10**9]
+    fast = [(repeated(chunks), [by_window(chunk, step) for step in steps for chunk in chunks]) for chunks in every]
+    for name in ("stretches", "event_rows"):
+        monkeypatch.setattr(kernel, name, None)
+    assert fast == [(repeated(chunks), [by_window(chunk, step) for step in steps for chunk in chunks]) for chunks in every]
+    assert any(found for (found, *_), _ in fast)
+
+
+@compiled
+def test_operations_outside_are_an_error() -> None:
+    one, labels, state = np.array([5]), np.zeros(1, np.uint64), np.zeros(39, np.uint64)
+    for series, kept in ((one, state), (one - 6, state), (one - 5, state[1:].copy())):
+        with pytest.raises(ValueError, match="do not fit"):
+            kernel.stretches(one, one, series, labels, 1, kept, one.copy(), one.copy())
+    for series, ended, latency, first in ((2, 5, 3, 0), (-1, 5, 3, 0), (0, 5, 99, 0), (0, 5, 1, 0), (0, 5, -1, 0), (0, 5, 3, 1), (0, 99, 3, 0)):  # fmt: skip
+        columns = np.array([series]), np.array([ended]), np.array([latency])
+        sums = (
+            np.zeros(8, np.int64),
+            np.full(2, 9),
+            *np.zeros((2, 2), np.int64),
+            *(np.zeros(size, np.int64) for size in (3, 1, 1)),
+        )
+        with pytest.raises(ValueError, match="outside"):
+            kernel.event_rows(*columns, 10, first, 2, 64, 2, 4, *sums)
+
+
+@compiled
+@pytest.mark.parametrize("seed", range(figure(2, 10, 200)))
+def test_ranks_are_those_of_numpy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        width = rng.integers(1, 40, rng.integers(1, 30))
+        counts = rng.integers(0, rng.choice([2, 9, 2**40]), width.sum())
+        indptr = np.append(0, np.cumsum(width))
+        counts[indptr[:-1]] += 1
+        samples = intervals.row_sums(indptr, counts)
+        picked = rng.integers(0, len(width), 200)
+        ranks = rng.integers(1, samples[picked] + 1)
+        places, total = np.zeros(200, np.int64), np.append(0, np.cumsum(counts))
+        kernel.rank_rows(indptr, counts, picked, ranks, places)
+        assert places.tolist() == np.searchsorted(total[1:], total[indptr[picked]] + ranks).tolist()
+    one = np.array([1])
+    for wrong in ((np.array([0, 2]), one - 1, one), (np.array([0, 1]), one, one), (np.array([0, 1]), one - 2, one), (np.array([0, 1]), one - 1, one + 4), (np.array([-1, 1]), one - 1, one)):  # fmt: skip
+        with pytest.raises(ValueError, match="no such"):
+            kernel.rank_rows(wrong[0], one + 3, *wrong[1:], one.copy())
 
 
 # ---- words of HdrHistogram payloads
@@ -440,13 +534,14 @@ sys.exit(pytest.main(["-p", "no:cacheprovider", "-m", "not soak", "-k", "not in_
 
 
 @pytest.mark.soak
-def test_no_byte_outside_of_a_buffer_is_read_or_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["", "-DPORTABLE"])
+def test_no_byte_outside_of_a_buffer_is_read_or_written(option: str, tmp_path: Path) -> None:
     """The tests above with loops that were built with the sanitizers of addresses and of undefined behaviour."""
     import hatch_build
 
     module = tmp_path / "_kernel.abi3.so"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CFLAGS", "-g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all")
+        patch.setenv("CFLAGS", f"-g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all {option}")
         if why := hatch_build.compiled(ROOT / hatch_build.SOURCE, module):
             pytest.skip(f"no sanitizers here: {why}")
     library = subprocess.run(["cc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()

@@ -211,6 +211,15 @@ def sum_dense(parts: Sequence[tuple[Int, Int, Int, Int]], rows: int, span: tuple
     return indptr, filled, sums
 
 
+def add_counts(sums: NDArray[np.int64] | NDArray[np.uint64], bins: Int, counts: NDArray[np.int64] | NDArray[np.uint64]) -> None:
+    """Add counts to the sums of their bins."""
+    if kernel.add_rows is None:
+        np.add.at(sums, bins, counts)
+    else:
+        one_row = np.zeros(1, np.int64), np.array([0, len(bins)])
+        kernel.add_rows(*one_row, *kernel.words(bins, counts.view(np.int64)), 0, len(sums), sums)
+
+
 def joined_rows(pointers: Sequence[Int]) -> Int:
     """Return the row pointers of CSR parts laid after one another."""
     offsets = np.cumsum([0] + [part[-1] for part in pointers])

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core import kernel
 from ingest.core.errors import UsageError
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Intervals, no_exact, row_sums, surely_addable
@@ -139,6 +140,10 @@ class Ranked:
             for place, (row, rank) in enumerate(zip(picked.tolist(), ranks.tolist(), strict=True)):
                 begin, end = self.rows.indptr[row : row + 2].tolist()
                 places[place] = begin + np.searchsorted(self.total[begin + 1 : end + 1] - self.total[begin], rank, side="left")
+            return places
+        if kernel.rank_rows is not None and "total" not in vars(self):
+            places = np.empty(len(picked), np.int64)
+            kernel.rank_rows(*kernel.words(self.rows.indptr, self.rows.counts, picked, ranks), places)
             return places
         return np.searchsorted(self.total[1:], self.total[self.rows.indptr[picked]] + ranks, side="left")
 

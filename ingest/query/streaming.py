@@ -190,9 +190,10 @@ class Gathered:
 
     def _answer(self, part: Intervals[Group]) -> None:
         """Answer windows that are whole; a few wait for others."""
-        if len(part.bins) < SMALL_ENTRIES:
-            part = replace(part, bins=part.bins.copy(), counts=part.counts.copy())  # not all that it was cut from
-        self._waiting.append(part)
+        if len(part.bins) >= SMALL_ENTRIES:
+            self._tables.append(rows_of(part, self._empty, self._wanted))
+            return
+        self._waiting.append(replace(part, bins=part.bins.copy(), counts=part.counts.copy()))  # not all that it was cut from
         if sum(len(waiting.bins) for waiting in self._waiting) >= SMALL_ENTRIES:
             self._answer_waiting()
 

@@ -172,8 +172,9 @@ class PlainIntegers:
         """Return the columns of integers (up to 18 digits, no sign); None where any line is not so, and of no line."""
         size, width = len(data), self.width
         if kernel.integer_rows is not None:
-            found = np.empty((width, np.count_nonzero(data == NEWLINE)), np.int64)
-            return [*found] if kernel.integer_rows(data, width, found) else None
+            found = np.empty((width, size // (CELL * width - 1) + 1), np.int64)
+            rows = kernel.integer_rows(data, width, found)
+            return [*found[:, :rows]] if rows > 0 else None
         if size > self._marks.shape[1]:
             most = size + size // 8  # blocks differ a little in size
             self._marks = np.empty((2, most), np.bool_)

@@ -11,6 +11,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core import kernel
 from ingest.core.errors import CapacityError, counted
 from ingest.core.events import Events
 from ingest.core.grid import INT64_MAX, SECOND, WEIGHT_BITS
@@ -22,6 +23,7 @@ from ingest.core.intervals import (
     Histogram,
     Int,
     Intervals,
+    distinct,
     distinct_rows,
     merged,
     summed_ns,
@@ -92,6 +94,7 @@ def newest_ns(chunks: Iterable[Events]) -> int:
 
 
 STRETCH, MOMENTS_IN_IT, VALUES_IN_IT = 32, 4, 12
+STATE = 7 + STRETCH  # words that the compiled loop carries from call to call
 MOST_SUMS = 1 << 13
 MOST_KEPT = 1 << 8
 AT_ONCE = 1 << 15
@@ -111,44 +114,60 @@ class Repeats:
         self._met: Any = np.empty(0, np.uint64)
         self._every = self._every_kept = 1
         self._kept: Any = np.empty(0, np.uint64)
-        self._rest: tuple[Any, Int, Int] = np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64)
-        self._powers: tuple[Any, ...] = (np.empty(0, np.uint64),) * 2
+        none = np.empty(0, np.int64)
+        self._state, self._room = np.zeros(STATE, np.uint64), (none.view(np.uint64), none)
+        self._rest: tuple[Any, Int, Int] = none.view(np.uint64), none, none
+        self._powers: tuple[Any, ...] = (none.view(np.uint64),) * 2
         self.found = False
 
     def add(self, end_ns: Int, latency_ns: Int, series: Int, table: Sequence[object]) -> None:
         """Take the next operations: `series` are places in a table of labels."""
-        labels = (f"{getattr(entry, 'op', entry)} {getattr(entry, 'kind', '')}" for entry in table)  # the same in each file
-        hashes = np.array([crc32(label.encode("utf-8", "surrogateescape")) for label in labels], np.uint64)
+        names = (f"{getattr(entry, 'op', entry)} {getattr(entry, 'kind', '')}" for entry in table)  # the same in each file
+        labels = np.array([crc32(name.encode("utf-8", "surrogateescape")) for name in names], np.uint64)
         for first in range(0, len(end_ns), AT_ONCE):
             part = slice(first, first + AT_ONCE)
             if not self.found:
-                self._add(end_ns[part], latency_ns[part], hashes[series[part]])
+                self._rest = *self._rest[:2], np.append(self._rest[2], latency_ns[part])
+                ends, latencies, codes = kernel.words(end_ns[part], latency_ns[part], series[part])
+                if kernel.stretches is None:
+                    sums, at = self._stretches(ends, latencies, codes, labels)
+                else:
+                    sums, at = self._compiled(kernel.stretches, ends, latencies, codes, labels)
+                self._look(sums, at, self._rest[2])
+                self._rest = *self._rest[:2], self._rest[2][1 - STRETCH :]
 
-    def _add(self, end_ns: Int, latency_ns: Int, labels: Any) -> None:
+    def _compiled(self, stretches: kernel.Loop, end_ns: Int, latency_ns: Int, series: Int, labels: Any) -> tuple[Any, Int]:
+        """Return what `_stretches` does."""
+        if len(self._room[0]) < len(end_ns):
+            self._room = np.empty(len(end_ns), np.uint64), np.empty(len(end_ns), np.int64)
+        found = stretches(end_ns, latency_ns, series, labels, self._every, self._state, *self._room)
+        sums, last = self._room
+        return sums[:found], last[:found] + (len(self._rest[2]) - len(end_ns) + 1 - STRETCH)
+
+    def _stretches(self, end_ns: Int, latency_ns: Int, series: Int, labels: Any) -> tuple[Any, Int]:
+        """Return the sums of stretches in which time goes on, of some of very many, and where they begin among all latencies."""
         with np.errstate(over="ignore"):
-            mixed = (end_ns.astype(np.uint64) * MIXED[0]) ^ (latency_ns.astype(np.uint64) * MIXED[1]) ^ labels
-            mixed = (mixed ^ (mixed >> np.uint64(29))) * MIXED[2]
-            mixed, ends, starts = (
-                np.append(before, new) for before, new in zip(self._rest, (mixed, end_ns, end_ns - latency_ns), strict=True)
-            )
+            mixed = (end_ns.astype(np.uint64) * MIXED[0]) ^ (latency_ns.astype(np.uint64) * MIXED[1]) ^ labels[series]
+            mixed = np.append(self._rest[0], (mixed ^ (mixed >> np.uint64(29))) * MIXED[2])
             if len(self._powers[0]) < len(mixed):
                 self._powers = tuple(np.cumprod(np.full(2 * len(mixed), base)) for base in (MIXED[0], INVERSE))
             powers, backwards = (each[: len(mixed)] for each in self._powers)
             sums = np.append(np.uint64(0), np.cumsum(mixed * powers))
             of_stretch = (sums[STRETCH:] - sums[:-STRETCH]) * backwards[: max(len(mixed) - STRETCH + 1, 0)]
-        self._rest = mixed[1 - STRETCH :], ends[1 - STRETCH :], starts[1 - STRETCH :]
-        self._look(of_stretch, (ends, starts))
-
-    def _look(self, sums: Any, times: tuple[Int, Int]) -> None:
-        """Keep the sums of stretches in which time goes on, and see whether one was met before."""
-        at = _each(sums, self._every)
-        if not len(at):
-            return
-        for time in times:
+        ends = np.append(self._rest[1], end_ns)
+        at = _each(of_stretch, self._every)
+        for time in (ends, ends - self._rest[2]) if len(at) else ():
             changes = np.lib.stride_tricks.sliding_window_view(np.diff(time) != 0, STRETCH - 1)
             at = at[np.count_nonzero(changes[at], axis=1) >= MOMENTS_IN_IT - 1]
-        self._keep(sums, at, times[0] - times[1])
-        self._met = np.sort(np.append(self._met, sums[at]))
+        self._rest = mixed[1 - STRETCH :], ends[1 - STRETCH :], self._rest[2]
+        return of_stretch[at], at
+
+    def _look(self, sums: Any, at: Int, latencies: Int) -> None:
+        """Keep sums of stretches that begin there, and see whether one was met before."""
+        if not len(at):
+            return
+        self._keep(sums, at, latencies)
+        self._met = np.sort(np.append(self._met, sums))
         if (self._met[1:] == self._met[:-1]).any():
             self.found = True
             self._account.note(REPEATED)
@@ -156,16 +175,15 @@ class Repeats:
             self._every *= 2
             self._met = self._met[_each(self._met, self._every)]
 
-    def _keep(self, sums: Any, at: Int, latency_ns: Int) -> None:
+    def _keep(self, sums: Any, at: Int, latencies: Int) -> None:
         """Keep sums of stretches that no other operations can have by chance."""
-        while len(_each(sums[at], self._every_kept)) > 4 * MOST_KEPT:
+        while len(chosen := _each(sums, self._every_kept)) > 4 * MOST_KEPT:
             self._every_kept *= 2
-        at = at[_each(sums[at], self._every_kept)]
-        if len(at):
-            values = np.sort(latency_ns[at[:, None] + np.arange(STRETCH)], axis=1)
-            at = at[np.count_nonzero(np.diff(values, axis=1), axis=1) >= VALUES_IN_IT - 1]
-            self._kept = np.union1d(self._kept, sums[at])
-        self._kept = self._kept[_each(self._kept, self._every_kept)]
+        if len(chosen):
+            values = np.sort(latencies[at[chosen][:, None] + np.arange(STRETCH)], axis=1)
+            chosen = chosen[np.count_nonzero(np.diff(values, axis=1), axis=1) >= VALUES_IN_IT - 1]
+            self._kept = np.append(self._kept, sums[chosen])
+        self._kept = distinct(self._kept[_each(self._kept, self._every_kept)])
         while len(self._kept) > MOST_KEPT:
             self._every_kept *= 2
             self._kept = self._kept[_each(self._kept, self._every_kept)]
@@ -204,6 +222,7 @@ MOST_HELD = 2_000_000  # bins
 DENSE_CELLS = 1 << 22
 PIECES_AT_ONCE = 1 << 20
 WHOLE = 1 << WEIGHT_BITS
+_spare: list[Int] = []  # zeros that nobody adds to: fresh pages cost more than all that is added
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,32 +256,37 @@ def intervals(
         if events.weight is not None and not surely_addable([events.weight]) and total(events.weight) > MOST_SAMPLES:
             raise CapacityError(f"{account.path}: {TOO_MANY}")
         account.samples += events.samples
-        bins = bin_of(events.latency_ns, layout.half)
         if totals:
-            sums.add(events, bins)
+            sums.add(events, bin_of(events.latency_ns, layout.half))
         if windows.in_flight:
-            for part in _in_flight(events, bins, windows.step_ns, layout):
+            for part in _in_flight(events, bin_of(events.latency_ns, layout.half), windows.step_ns, layout):
                 held.add(part)
             continue
         low = -INT64_MAX if windows.begin_ns is None else windows.begin_ns
         if windows.begin_ns is not None or windows.end_ns is not None:
             high = INT64_MAX if windows.end_ns is None else windows.end_ns
             inside = np.flatnonzero((events.end_ns > low) & (events.end_ns <= high))
-            events, bins = events.take(inside), bins[inside]
+            events = events.take(inside)
         if len(events):  # what was under way at the beginning of a range counts in it, from there on
             held.low = min(held.low, max(int(events.start_ns.min()), low))
             held.high = max(held.high, int(events.end_ns.max()))
-            held.add(_completed(events, bins, windows.step_ns, layout))
+            held.add(_completed(events, windows.step_ns, layout))
             yield from held.whole()
     yield from held.rest()
     sums.keep()
 
 
-def _completed(events: Events, bins: Int, step_ns: int, layout: LogLinear) -> Intervals[Series]:
+def _completed(events: Events, step_ns: int, layout: LogLinear) -> Intervals[Series]:
     """Return a row for each series and window that events completed in."""
+    if (
+        kernel.event_rows is not None
+        and events.weight is None
+        and (added := _compiled(kernel.event_rows, events, step_ns, layout))
+    ):
+        return added
     window = (events.end_ns - 1) // step_ns if step_ns else np.zeros(len(events), np.int64)
     first, rows, cell = _cells(events, window)
-    indptr, row_bins, counts = _summed(cell, rows, bins, events.weight)
+    indptr, row_bins, counts = _summed(cell, rows, bin_of(events.latency_ns, layout.half), events.weight)
     latency = events.latency_ns
     low, high = np.full(rows, INT64_MAX), np.zeros(rows, np.int64)
     np.minimum.at(low, cell, latency)
@@ -270,6 +294,31 @@ def _completed(events: Events, bins: Int, step_ns: int, layout: LogLinear) -> In
     spent, past = summed_ns(latency if events.weight is None else latency * events.weight, cell, rows)
     start, exact = first[1] * step_ns, Exact(low, high, spent, ~past)
     return Intervals(layout, events.table, first[0], start, start + step_ns, indptr, row_bins, counts, exact)
+
+
+def _compiled(event_rows: kernel.Loop, events: Events, step_ns: int, layout: LogLinear) -> Intervals[Series] | None:
+    """Return what `_completed` does; None where it would take too much room, or sums might not be known."""
+    ends, latency, known = events.end_ns, events.latency_ns, len(events.table)
+    (low, high), (began, ended) = ((int(column.min()), int(column.max())) for column in (latency, ends))
+    first, last = ((began - 1) // step_ns, (ended - 1) // step_ns) if step_ns else (0, 0)
+    lowest, highest = bin_of(np.array([low, high]), layout.half).tolist()
+    cells, width = (last - first + 1) * known, highest - lowest + 1
+    if low < 0 or high >> MANTISSA_BITS or cells * width > DENSE_CELLS or len(events) * high > MOST_SAMPLES:
+        return None
+    least, (most, spent), indptr = np.full(cells, INT64_MAX), np.zeros((2, cells), np.int64), np.empty(cells + 1, np.int64)
+    bins, counts = np.empty((2, len(events)), np.int64)
+    columns, sums = kernel.words(events.series, ends, latency), (least, most, spent, indptr, bins, counts)
+    try:
+        dense = _spare.pop()
+    except IndexError:
+        dense = np.zeros(DENSE_CELLS, np.int64)
+    filled = event_rows(*columns, step_ns, first, known, layout.half, lowest, width, dense, *sums)
+    _spare.append(dense)
+    met = np.flatnonzero(least < INT64_MAX)
+    exact = Exact(least[met], most[met], spent[met], np.ones(len(met), np.bool_))
+    start = (met // known + first) * step_ns
+    rows = met % known, start, start + step_ns, np.append(indptr[met], filled)
+    return Intervals(layout, events.table, *rows, bins[:filled].copy(), counts[:filled].copy(), exact)
 
 
 def _cells(events: Events, window: Int) -> tuple[Int, int, Int]:

@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 
 from ingest.core.coverage import OMISSION
 from ingest.core.errors import counted
-from ingest.core.intervals import Int, Intervals
+from ingest.core.intervals import Int, Intervals, add_counts
 from ingest.core.labels import CORRECTED, Series, is_mean
 from ingest.core.layout import Layout
 from ingest.core.units import figure, format_duration, latency, number
@@ -123,7 +123,7 @@ class Seen:
         if by_bin is None and len(self._bins) < MOST_BY_BIN and layout.bins <= min(MANY * len(bins), MOST_BINS):
             by_bin = self._bins[label, layout] = np.zeros(layout.bins, np.int64)
         if few and by_bin is not None:
-            np.add.at(by_bin, bins, counts)
+            add_counts(by_bin, bins, counts)
         else:
             self._cells[label] += np.bincount(_cells(layout)[bins], counts, CELLS)
 

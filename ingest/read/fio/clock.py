@@ -9,9 +9,7 @@ own. They are known by the option, or by a first stamp that lies beyond the whol
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
-from itertools import accumulate
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,7 +45,7 @@ UNKNOWN = (UNPLACED, SHARED)
 REMEDY = "times are elapsed; --t0 says when it began, log_unix_epoch=1 writes it into the log"
 
 
-def typical_width_ms(steps_ms: Iterable[int], options: Mapping[str, str]) -> int:
+def typical_width_ms(steps_ms: Int | Sequence[int], options: Mapping[str, str]) -> int:
     """Return how wide rows are meant to be: log_hist_msec if known, else what the steps between rows suggest.
 
     A stall leaves one wide row and hundreds of narrow ones behind, so no plain median: either the width that half of the
@@ -57,13 +55,13 @@ def typical_width_ms(steps_ms: Iterable[int], options: Mapping[str, str]) -> int
     option = options.get("log_hist_msec", "")
     if option.isdigit() and int(option):
         return int(option)
-    steps = sorted(steps_ms)
-    steps = steps[bisect_left(steps, 0) : bisect_left(steps, DAY_MS)]
-    covered = list(accumulate(steps))
-    if not covered or not covered[-1]:
+    steps = np.sort(np.asarray(steps_ms, np.int64))
+    steps = steps[slice(*np.searchsorted(steps, (0, DAY_MS)))]
+    covered = np.cumsum(steps)
+    if not len(covered) or not (whole := int(covered[-1])):
         return 0
-    half = steps[bisect_left(covered, -(-covered[-1] // 2))]
-    return min(half, max(1, round(covered[-1] / len(steps))))
+    half = int(steps[np.searchsorted(covered, -(-whole // 2))])
+    return min(half, max(1, round(whole / len(steps))))
 
 
 def interval_ms(steps_ms: Int, several: Bool, width_ms: int, options: Mapping[str, str]) -> int:
@@ -73,15 +71,20 @@ def interval_ms(steps_ms: Int, several: Bool, width_ms: int, options: Mapping[st
     """
     if options.get("log_hist_msec", "").isdigit():
         return width_ms
-    wide = np.sort(steps_ms[several & (steps_ms > 0)])
-    middle = len(wide) // 2
-    return min(width_ms, int(wide[middle] + wide[~middle]) // 2) if len(wide) else width_ms
+    wide = steps_ms[several & (steps_ms > 0)]
+    return min(width_ms, middle(wide)) if len(wide) else width_ms
+
+
+def middle(values: Int) -> int:
+    """Return the median of whole numbers, rounded down; `np.median` takes ten times as long for a few of them."""
+    ordered, at = np.sort(values), len(values) // 2
+    return (int(ordered[at]) + int(ordered[~at])) // 2
 
 
 def dense_width_ms(stamps_ms: Int, samples: Int, width_ms: int) -> int:
     """Return how wide dense rows of an op are (median) where that is more than the rows of all ops are: others catch up."""
     dense = np.diff(stamps_ms)[samples[1:] >= SURELY_DENSE]
-    return max(width_ms, int(np.median(dense))) if len(dense) else width_ms
+    return max(width_ms, middle(dense)) if len(dense) else width_ms
 
 
 def first_row(stamps_ms: Int, samples: Int, width_ms: int, earliest_ms: int) -> tuple[int, bool]:

@@ -42,7 +42,19 @@ import numpy as np
 
 from ingest.core.coverage import AGAIN, MORE, SEE_INSPECT, Caveat, Missing, labels_of
 from ingest.core.errors import InputError, counted, listed
-from ingest.core.intervals import Bool, Histogram, Int, Intervals, concatenate, gather, one_row, row_sums, sum_rows, total
+from ingest.core.intervals import (
+    Bool,
+    Histogram,
+    Int,
+    Intervals,
+    add_counts,
+    concatenate,
+    gather,
+    one_row,
+    row_sums,
+    sum_rows,
+    total,
+)
 from ingest.core.labels import MIXED, OPS, Series
 from ingest.core.layout import LogLinear, fio_layout
 from ingest.core.units import is_instant
@@ -56,7 +68,7 @@ from ingest.read.fio.names import NANOSECONDS_SINCE, LogName, parse_log_name
 from ingest.read.fio.repairs import garbage_from, masked_from
 from ingest.read.formats import SMALL
 from ingest.read.integers import Parser, Rows
-from ingest.read.text import COMPRESSED, CRLF, CUT_OFF, NULS, blocks, head, mark_of, plain_name, whole_blocks
+from ingest.read.text import COMPRESSED, CRLF, CUT_OFF, NEWLINE, NULS, blocks, head, mark_of, plain_name, whole_blocks
 
 if TYPE_CHECKING:
     from ingest.read.context import Summary
@@ -402,7 +414,7 @@ class Chain:
         if self.newest is None:
             return LastRow(self.end_ns)
         _, start_ns, end_ns = self.newest
-        return LastRow(self.end_ns, int(np.median(end_ns - start_ns)), int(self.total.sum()))
+        return LastRow(self.end_ns, clock.middle(end_ns - start_ns), int(self.total.sum()))
 
 
 class _Placed(NamedTuple):
@@ -499,8 +511,9 @@ class Chains:
         ops = rows.lead[:, 1] if self.directed else np.zeros(len(rows), np.uint64)
         order = [np.flatnonzero(ops == code) for code in range(len(OPS))]
         in_full = order if filled.all() else [picked[filled[picked]] for picked in order]
+        samples = row_sums(rows.indptr, rows.counts.view(np.int64))
         if self.mode is None:
-            self._look(rows, stamps, in_full)
+            self._look(rows, stamps, samples, in_full)
         if self.mask is None:
             self.mask = repairs.garbage_from(rows, stamps, in_full, self.layout, self.context)
             if self.mask is not None and self.chains:
@@ -510,7 +523,9 @@ class Chains:
             if len(chain_rows):
                 op = OPS[code] if self.directed else "all"
                 chain = self.chains.get(op) or self.chains.setdefault(op, Chain(op, self.layout.bins))
-                part = self._chain(chain, repairs.take(rows, chain_rows), stamps[chain_rows], lines[chain_rows])
+                part = self._chain(
+                    chain, repairs.take(rows, chain_rows), stamps[chain_rows], samples[chain_rows], lines[chain_rows]
+                )
                 if part is not None and len(part):
                     yield part
 
@@ -543,27 +558,26 @@ class Chains:
             legible[place] = between and around[0, 2] == around[1, 2] and around[0, 0] <= around[1, 0] <= around[2, 0]
         return legible
 
-    def _look(self, rows: Rows, stamps: Int, order: list[Int]) -> None:
+    def _look(self, rows: Rows, stamps: Int, samples: Int, order: list[Int]) -> None:
         """Decide from the first chunk how stamps and counts are to be read."""
         options = self.context.options
         steps = np.concatenate([np.diff(stamps[picked]) for picked in order])
-        samples = row_sums(rows.indptr, rows.counts.view(np.int64))
         several = np.concatenate([samples[picked[1:]] != 1 for picked in order])
-        self.width_ms = clock.typical_width_ms(steps.tolist(), options) or clock.DEFAULT_WIDTH_MS
+        self.width_ms = clock.typical_width_ms(steps, options) or clock.DEFAULT_WIDTH_MS
         self.interval_ms = clock.interval_ms(steps, several, self.width_ms, options)
         self.unix = not self.base_ms and clock.real_time(options, int(stamps[0]))
         self.mode = repairs.counting(rows, order, self.layout, self.context)
         if self.mode != repairs.PER_INTERVAL:
             self.account.note(f"counts are {self.mode}: differenced")
 
-    def _chain(self, chain: Chain, rows: Rows, stamps: Int, lines: Int) -> Intervals[Series] | None:
+    def _chain(self, chain: Chain, rows: Rows, stamps: Int, samples: Int, lines: Int) -> Intervals[Series] | None:
         before = np.concatenate([[chain.stamp], stamps[:-1]])
         began = stamps < before
         began[0] |= chain.segment < 0
         segment = chain.segment + np.cumsum(began)
         of_a_job = began & (segment >= self._older_segments(chain.op)) & ((segment == 0) | bool(self.context.segments))
         pieces = pairwise([*np.flatnonzero(of_a_job).tolist(), len(stamps)])
-        firsts = {piece[0]: self._first_begins_ms(chain, rows, stamps, piece, int(segment[piece[0]])) for piece in pieces}
+        firsts = {piece[0]: self._first_begins_ms(chain, stamps, samples, piece, int(segment[piece[0]])) for piece in pieces}
         start, jumped = clock.row_starts(before, stamps, began, self.width_ms, firsts, unix=self.unix)
         last_ms, chain.stamp, chain.segment = chain.stamp, int(stamps[-1]), int(segment[-1])
         old = segment < self._older_segments(chain.op)
@@ -616,7 +630,7 @@ class Chains:
             held = np.full(len(filled), SEVERAL)
             held[filled] = samples
             self._look_for_holes(chain, every.stamps, held, np.flatnonzero(every.began), every.base)
-        unsure = bad | np.isin(np.arange(len(rows)), jumped)
+        unsure = bad | (np.isin(np.arange(len(rows)), jumped) if len(jumped) else False)
         anew, firsts = began | gap | after_damage | unsure, np.flatnonzero(began & ~unsure & (self.period_ms > 0))
         until, chain.late_ms = settled_ms(stamps, samples, anew, self.interval_ms, firsts, (last_ms, chain.late_ms))
         kept = np.flatnonzero(~bad & ~old)
@@ -627,7 +641,7 @@ class Chains:
         if len(kept) < len(rows):
             indptr, flat = gather(indptr, kept)
             bins, counts = bins[flat], counts[flat]
-        self._hold(chain, stamps[kept], (indptr, bins, counts))
+        self._hold(chain, stamps[kept], (indptr, bins, counts), total(samples[kept]))
         base = base[kept]
         start_ns, end_ns = start[kept] * MS + base, np.maximum(stamps[kept], start[kept]) * MS + base
         start_ns = self._by_stage(chain, start_ns, end_ns, (indptr, bins, counts)) if self.stages else start_ns
@@ -644,10 +658,9 @@ class Chains:
         empty = np.diff(indptr) == 0
         return chunk.take(np.flatnonzero(~empty)) if empty.any() else chunk
 
-    def _hold(self, chain: Chain, stamps: Int, rows: tuple[Int, Int, Int]) -> None:
-        """Add rows (row pointers, bins, counts) to what the log holds."""
-        np.add.at(chain.total, rows[1], rows[2])
-        samples = total(rows[2])
+    def _hold(self, chain: Chain, stamps: Int, rows: tuple[Int, Int, Int], samples: int) -> None:
+        """Add rows (row pointers, bins, counts) of so many samples to what the log holds."""
+        add_counts(chain.total, rows[1], rows[2])
         self.account.samples += samples
         self.copied.add(chain.op, stamps, rows, samples)
 
@@ -866,15 +879,14 @@ class Chains:
         known = (self.context.jobs or self.context.grouped) and not self.context.through_client and self.context.stages is None
         return self.zero_ns // MS if known else None
 
-    def _first_begins_ms(self, chain: Chain, rows: Rows, stamps: Int, places: Span, segment: int) -> int | None:
+    def _first_begins_ms(self, chain: Chain, stamps: Int, samples: Int, places: Span, segment: int) -> int | None:
         """Return where the first of the rows of a segment begins, in the time of stamps; None where nothing says when."""
         began = self.began_ms()
         if began is None:
             return None
         earliest = self.context.spans.get((chain.op, COMPLETION), (0, 0))[0] // MS
-        mine = np.arange(*places)[:MOST_GAPS]
-        stamps = stamps[mine] - began
-        samples = row_sums(rows.indptr, rows.counts.view(np.int64))[mine] * (self.mode == repairs.PER_INTERVAL)
+        mine = slice(places[0], min(places[1], places[0] + MOST_GAPS))
+        stamps, samples = stamps[mine] - began, samples[mine] * (self.mode == repairs.PER_INTERVAL)
         width_ms = self.period_ms or clock.dense_width_ms(stamps, samples, self.width_ms)
         begin, late = clock.first_row(stamps if self.period_ms else stamps[:1], samples, width_ms, earliest)
         if late:
@@ -1056,13 +1068,18 @@ def layout_of(columns: int, unit_ns: int | None = None) -> tuple[int, LogLinear]
 
 def layout_of_text(text: bytes, context: Context, path: Path) -> tuple[int, int, LogLinear]:
     """Return (columns, leading, layout) that the first lines of a log agree on; InputError if they are no histogram rows."""
-    lines = text.split(b"\n")
-    commas = ((line.count(b","), line) for line in (lines[:-1] or lines)[:200])
+    data = np.frombuffer(text, np.uint8)
+    ends = np.flatnonzero(data == NEWLINE)[:200]
+    ends = ends if len(ends) else np.array([len(text)])
+    comma = data == integers.COMMA
+    lines = zip([0, *(ends[:-1] + 1).tolist()], ends.tolist(), strict=True)
+    commas = ((int(np.count_nonzero(comma[first:end])), text[first:end]) for first, end in lines)
     widths = Counter(number + 1 for number, line in commas if number or line.strip(b"\r \0"))
     for columns, _ in widths.most_common():
         if shape := layout_of(columns, context.recorded_unit_ns):
             leading, layout = shape
-            wider = max(0, int(context.options.get(COARSEST, "0")) - layout.coarseness)
+            if (wider := int(context.options.get(COARSEST, "0")) - layout.coarseness) <= 0:
+                return columns, leading, layout
             return leading + ((columns - leading) >> wider), leading, replace(layout, coarseness=layout.coarseness + wider)
     if not widths:
         raise InputError(EMPTY, path)
@@ -1557,7 +1574,7 @@ class _Batch:
             chains = Chains(self.layout, LEADING, context, clock.OWN)
             chains.mode = repairs.PER_INTERVAL
             mine = slice(bounds[number], bounds[number + 1])
-            chains.width_ms = clock.typical_width_ms(steps[mine].tolist(), context.options) or clock.DEFAULT_WIDTH_MS
+            chains.width_ms = clock.typical_width_ms(steps[mine], context.options) or clock.DEFAULT_WIDTH_MS
             chains.interval_ms = clock.interval_ms(steps[mine], several[mine], chains.width_ms, context.options)
             chains.unix = clock.real_time(context.options, first_ms[number])
             self.plain[number] = base == clock.OWN and chains.mask is None

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.intervals import Bool, Int, gather, joined_rows
+from ingest.core.intervals import Bool, Int, add_counts, gather, joined_rows
 from ingest.core.labels import OPS
 from ingest.core.layout import LogLinear
 from ingest.core.units import figure
@@ -224,7 +224,7 @@ class Repair:
             first = int(last[-1]) if len(last) else 0
             if len(last):
                 self.since_reset[:] = 0
-            np.add.at(self.since_reset, rows.bins[rows.indptr[first] :], rows.counts[rows.indptr[first] :])
+            add_counts(self.since_reset, rows.bins[rows.indptr[first] :], rows.counts[rows.indptr[first] :])
             return Repaired(rows.indptr, rows.bins, rows.counts.view(np.int64), {}, {})
         parts = []
         for first in range(0, len(rows), DENSE_ROWS):
