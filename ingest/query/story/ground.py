@@ -558,7 +558,7 @@ def lost_windows(ground: Ground) -> Bool:
         begin, end = entry.span
         if _says_when(ground, entry):
             at = (ground.start_ns < end) & (ground.start_ns + ground.step_ns > begin)
-            lost |= np.array([_may_be_of(entry, labels) for labels in ground.groups])[:, None] & at
+            lost[np.ix_(np.array(sorted(_may_be_of(ground, entry)), np.int64), np.flatnonzero(at))] = True
     return lost
 
 
@@ -578,12 +578,22 @@ def _union_ns(spans: Iterable[tuple[int, int]]) -> int:
 
 def _missing_of(ground: Ground, codes: Collection[int]) -> list[Missing]:
     """Return the entries that may be of some groups."""
-    return [entry for entry in ground.missing if any(_may_be_of(entry, ground.groups[code]) for code in codes)]
+    of_group = ground.once(_missing_by_group)
+    return [ground.missing[number] for number in sorted({number for code in codes for number in of_group.get(code, ())})]
 
 
-def _may_be_of(entry: Missing, labels: Labels) -> bool:
-    """Return whether what is missing may be of a group: it has no other label of it."""
-    return all(entry.labels.get(name, value) == value for name, value in labels)
+def _missing_by_group(ground: Ground) -> dict[int, list[int]]:
+    """Return the numbers of the entries that may be of each group."""
+    of_group: dict[int, list[int]] = {}
+    for number, entry in enumerate(ground.missing):
+        for code in _may_be_of(ground, entry):
+            of_group.setdefault(code, []).append(number)
+    return of_group
+
+
+def _may_be_of(ground: Ground, entry: Missing) -> frozenset[int]:
+    """Return the groups that what is missing may be of: it has no other label of theirs."""
+    return covered_groups(ground, tuple(entry.labels.items()))
 
 
 def apart(ground: Ground, first_ns: float, second_ns: float) -> bool:
@@ -596,9 +606,19 @@ def apart(ground: Ground, first_ns: float, second_ns: float) -> bool:
 
 def covered_groups(ground: Ground, who: Labels) -> frozenset[int]:
     """Return the groups that labels describe, of a part of a member that member."""
+    having, every = ground.once(_having)
     known = {name for name, _ in ground.groups[0]}
-    wanted = {label for label in who if label[0] in known}
-    return frozenset(code for code, labels in enumerate(ground.groups) if wanted <= set(labels))
+    sets = [having.get(label, frozenset()) for label in who if label[0] in known]
+    return frozenset.intersection(*sorted(sets, key=len)) if sets else every
+
+
+def _having(ground: Ground) -> tuple[Mapping[tuple[str, str], frozenset[int]], frozenset[int]]:
+    """Return the groups that have each label, and all groups: claims are many where members are, and asked about each other."""
+    having: dict[tuple[str, str], list[int]] = {}
+    for code, labels in enumerate(ground.groups):
+        for label in labels:
+            having.setdefault(label, []).append(code)
+    return {label: frozenset(codes) for label, codes in having.items()}, frozenset(range(len(ground.groups)))
 
 
 def member(labels: Labels) -> Labels:
@@ -724,8 +744,9 @@ def stretches_of(ground: Ground) -> Stretches:
     stretch = _stretch_of(np.arange(ground.shape[1]))
     layout, used = ground.rows.layout, ground.occupied
     counts, first = ground.once(binned)
-    total = np.add.reduceat(counts, np.flatnonzero(np.diff(stretch[first], prepend=-1)), axis=1)
-    return Stretches(stretch, layout.rising[used], layout.middles_of(used), total.cumsum(axis=2))
+    total = np.add.reduceat(counts, np.flatnonzero(np.diff(stretch[first], prepend=-1)), axis=1, dtype=counts.dtype)
+    below = np.cumsum(total, axis=2, out=total)  # of thousands of groups it is large
+    return Stretches(stretch, layout.rising[used], layout.middles_of(used), below)
 
 
 def beyond_peers(values: Float, peers: Sequence[int], group: int, times: float) -> float:
