@@ -44,6 +44,7 @@ DENSE_CELLS = 1 << 18
 WORTH_A_RUN = 32  # entries: fewer of neighbours that stay neighbours are better laid out one by one
 LARGE_CELLS, CELLS_AN_ENTRY = 1 << 21, 4  # of rows in any order: 16 MB, and not mostly empty
 PIECE = 1 << 18  # entries that are laid out at once
+WIDE = 2_000_000  # entries of a sum at full width: 32 MB, and several times that while it is made
 IN_CACHE = 1 << 16  # entries of rows that are looked at together: what is made of them stays in a cache
 WORTH_A_BLOCK = 1000  # entries: adding up fewer of a part at once costs more than laying them after others
 MOST_SAMPLES = 1 << 62  # of a row, and of what is added up to one: sums and ranks are int64
@@ -514,11 +515,11 @@ class Intervals(Value, Generic[Key_co]):
         """Return what `take` does, held as these rows are."""
         return self.take(rows)
 
-    def pieces(self) -> Iterator[tuple[slice, Intervals[Key_co]]]:
-        """Yield the rows in pieces of at most IN_CACHE bins or one row, each with its place; none is copied if wide."""
+    def pieces(self, most: int = 0) -> Iterator[tuple[slice, Intervals[Key_co]]]:
+        """Yield the rows in pieces of at most so many bins (IN_CACHE) or one row, each with its place; none is copied if wide."""
         first = 0
         while first < len(self):
-            last = max(first + 1, int(np.searchsorted(self.indptr, self.indptr[first] + IN_CACHE, side="right")) - 1)
+            last = max(first + 1, int(np.searchsorted(self.indptr, self.indptr[first] + (most or IN_CACHE), side="right")) - 1)
             yield slice(first, last), self.take(np.arange(first, last))
             first = last
 
@@ -842,18 +843,22 @@ def _summed_exact(exact: Exact | None, group: Int, groups: int) -> Exact | None:
 
 
 class Sum(Generic[Key]):
-    """A running sum of rows that keeps its memory bounded: chunks are added up whenever they outgrow the result."""
+    """A running sum of rows that keeps its memory bounded: chunks are added up whenever they outgrow the result.
 
-    def __init__(self, most_entries: int = 4_000_000) -> None:
+    A large sum is held narrow.
+    """
+
+    def __init__(self, most_entries: int = WIDE) -> None:
         self._parts: list[Intervals[Key]] = []
         self._pending = 0
         self._most = most_entries
         self._limit = most_entries
+        self._large = False
 
     def add(self, part: Intervals[Key]) -> None:
         """Add the rows of `part`."""
         if len(part):
-            self._parts.append(part)
+            self._parts.append(Narrow.of([part]) if self._large else part)
             self._pending += int(part.indptr[-1])
         if self._pending > self._limit:
             self._compact(wholly=False)
@@ -876,6 +881,9 @@ class Sum(Generic[Key]):
             self._parts += [Narrow.of(small)] if small else []
         self._pending = sum(int(part.indptr[-1]) for part in self._parts)
         self._limit = max(self._most, 2 * self._pending)
+        if self._pending > WIDE and not self._large:
+            self._large = True
+            self._parts += [Narrow.of([self._parts.pop(0)]) for _ in range(len(self._parts))]
 
     @property
     def pending(self) -> list[Intervals[Key]]:

@@ -764,22 +764,37 @@ def beyond_peers(values: Float, peers: Sequence[int], group: int, times: float) 
     return float(np.mean(mine[known] >= times * highest))
 
 
-def usual_peers(levels: Float, ground: Ground, group: int, times: float) -> list[int]:
-    """Return the peers of a group that are not beyond the others themselves: `levels` has one number a group.
+class Usual:
+    """The members that are not beyond the others themselves: `levels` has one number a group.
 
-    Sorted by level, the first gap of at least `times` above half of the members parts them; without one all are usual.
-    None where those that are left do not agree with each other better than with the group.
+    Of those that do the same, sorted by level, the first gap of at least `times` above half of them parts them; without one all
+    are usual. They are sorted once, not once a group.
     """
-    alike = _doing_the_same(ground.groups)[group]
-    alike = alike[levels[alike] > 0]
-    if group not in alike:
-        return []
-    order = alike[np.argsort(levels[alike], kind="stable")]
-    half = -(-len(order) // 2)
-    gaps = np.flatnonzero(levels[order[half:]] >= times * levels[order[half - 1 : -1]])
-    usual = [code for code in order[: half + gaps[0] if len(gaps) else None].tolist() if code != group]
-    if not usual:
-        return []
-    theirs = levels[usual]
-    nearest = float(np.exp(np.abs(np.log(theirs / levels[group])).min()))
-    return usual if float(theirs.max() / theirs.min()) < nearest else []
+
+    def __init__(self, levels: Float, ground: Ground, times: float) -> None:
+        self._levels = levels
+        self._same = _doing_the_same(ground.groups)
+        self._usual: dict[int, Int] = {}
+        self._times = times
+
+    def peers(self, group: int) -> list[int]:
+        """Return the usual peers of a group; none where they do not agree with each other better than with the group."""
+        levels = self._levels
+        if not levels[group] > 0:
+            return []
+        alike = self._same[group]
+        if (usual := self._usual.get(int(alike[0]))) is None:
+            above = alike[levels[alike] > 0]
+            order = above[np.argsort(levels[above], kind="stable")]
+            half = -(-len(order) // 2)
+            gaps = np.flatnonzero(levels[order[half:]] >= self._times * levels[order[half - 1 : -1]])
+            usual = self._usual[int(alike[0])] = order[: half + gaps[0] if len(gaps) else None]
+        at = int(np.searchsorted(levels[usual], levels[group]))  # the nearest are about here
+        outer = np.concatenate([usual[:2], usual[-2:]])
+        ends, near = ([code for code in some.tolist() if code != group] for some in (outer, usual[max(at - 1, 0) : at + 2]))
+        if not ends:
+            return []
+        nearest = float(np.exp(np.abs(np.log(levels[near] / levels[group])).min()))
+        if float(levels[ends].max() / levels[ends].min()) >= nearest:
+            return []
+        return [code for code in usual.tolist() if code != group]
