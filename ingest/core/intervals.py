@@ -792,21 +792,26 @@ def _added_up(chunks: list[Intervals[Key]], rows: _Ordered[Key]) -> Intervals[Ke
 
 
 def _added_up_in_pieces(chunks: list[Intervals[Key]], rows: _Ordered[Key]) -> Intervals[Key]:
-    """Return the sums of narrow chunks by row, as narrow: those of all rows are never there at their full width."""
+    """Return the sums of narrow chunks by row, as narrow: those of all rows are never there at their full width.
+
+    The list is emptied, so that parts that nobody else holds are gone when the pieces of the sum are laid after one another.
+    """
     table, series, _, _, order, same = rows
     offsets = np.cumsum([0, *map(len, chunks)])
-    chunks = [chunk.keyed(table, series[low:high]) for chunk, (low, high) in zip(chunks, pairwise(offsets.tolist()), strict=True)]
+    parts = [chunk.keyed(table, series[low:high]) for chunk, (low, high) in zip(chunks, pairwise(offsets.tolist()), strict=True)]
+    chunks.clear()
     home = np.searchsorted(offsets, order, side="right") - 1
     begins = np.append(np.flatnonzero(~same), len(order))  # of the rows of each sum, in order
-    before = np.append(0, np.cumsum(np.concatenate([np.diff(chunk.indptr) for chunk in chunks])[order]))[begins]
+    before = np.append(0, np.cumsum(np.concatenate([np.diff(chunk.indptr) for chunk in parts])[order]))[begins]
     sums: list[Intervals[Key]] = []
     first = 0
     while first < len(begins) - 1:
         last = max(first + 1, int(np.searchsorted(before, before[first] + PIECE, side="right")) - 1)
         own = slice(begins[first], begins[last])
         mine = ((place, order[own][home[own] == place] - offsets[place]) for place in distinct(home[own]).tolist())
-        sums.append(Narrow.of([merged([chunks[place].take(taken) for place, taken in mine])]))
+        sums.append(Narrow.of([merged([parts[place].take(taken) for place, taken in mine])]))
         first = last
+    parts.clear()
     return Narrow.of(sums)
 
 
