@@ -1,17 +1,19 @@
 """How near the readers come to compiled programs: CPU seconds of whole processes, by turns.
 
-    python benchmarks/kernels.py [fio host gigabyte hdr raw gz] [--rounds N] [--data FOLDER]
+    python benchmarks/kernels.py [fio host gigabyte hdr raw gz insert] [--rounds N] [--data FOLDER] [--anchors PYTHON]
 
 fio       104 MB of fio histogram logs (32 files) at 10 s, beside `compiled/fio_checked.c`, which checks all, built by gcc
 host      466 MB of one host (144 files) with `--jobs 1`, beside the same
 gigabyte  the logs of `fio` ten times over, as ten hosts
 hdr       20,000 HdrHistogram intervals, beside the crate `hdrhistogram` (`compiled/hdr`, built by cargo) and beside base64 and
           zlib of the standard library alone; the log is written by Java (see `hdr.py`)
-raw       30 million raw samples, beside pyarrow reading the columns
+raw       30 million raw samples, beside pyarrow, polars and duckdb reading the columns
 gz        the logs of `fio`, and the example archive, as .gz beside the same logs plain
+insert    `load` of the logs of `fio` into SQLite, beside a process that inserts the same rows (bare bulk: `elastic.py cpu`)
 
 CPU seconds are user and system time of a process and its children, so they hold on a busy machine nearly as on a quiet one;
-seconds by the clock are shown beside them. Ratios are medians of pairs. A compiler that is not there is said, and left out.
+seconds by the clock are shown beside them. Ratios are medians of pairs. A compiler or library that is not there is said, and left
+out; polars and duckdb may be those of another Python (`--anchors`).
 """
 
 from __future__ import annotations
@@ -41,6 +43,29 @@ import base64, sys, zlib
 for line in open(sys.argv[1], "rb"):
     if line[:1] not in b'#"':
         zlib.decompress(base64.b64decode(line.rsplit(b",", 1)[1])[8:])
+"""
+COLUMNS = {
+    "pyarrow": raw.COLUMNS,
+    "polars": """
+import sys, polars
+print(sum(len(polars.read_csv(path, has_header=False)) for path in sys.argv[1:]))
+""",
+    "duckdb": """
+import sys, duckdb
+told = "header=false, columns={" + ", ".join(f"'{name}': 'BIGINT'" for name in "tvdsp") + "}"
+sums = ", ".join(f"sum({name})" for name in "tvdsp")
+for path in sys.argv[1:]:
+    duckdb.sql(f"SELECT count(*), {sums} FROM read_csv('{path}', {told})").fetchall()
+""",
+}
+INSERTS = """
+import sqlite3, sys
+made, bare = (sqlite3.connect(path, isolation_level=None) for path in sys.argv[1:])
+bare.execute("PRAGMA journal_mode = WAL"), bare.execute("PRAGMA synchronous = NORMAL")
+for name, statement in made.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall():
+    bare.execute(statement), bare.execute("BEGIN")
+    rows = made.execute(f"SELECT * FROM {name}")
+    bare.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows.description))})", rows), bare.execute("COMMIT")
 """
 
 Usage = tuple[float, float]  # CPU seconds, seconds by the clock
@@ -145,8 +170,24 @@ def samples(words: argparse.Namespace) -> None:
     """Compare on 30 million raw samples."""
     folder = raw_logs(words.data)
     asked = ["--fio-version", "3.33", "--step", "1s", "-p", "50,95,99,99.9", "--format", "csv"]
-    theirs = [sys.executable, "-c", raw.COLUMNS, *map(str, sorted(folder.iterdir()))]
-    beside("30 M raw samples, beside pyarrow", [words.tailboard, "percentiles", str(folder), *asked], theirs, words.rounds, 1.5)
+    files = list(map(str, sorted(path for path in folder.iterdir() if not path.name.startswith("."))))
+    for library, program in COLUMNS.items():
+        python = sys.executable if library == "pyarrow" else words.anchors
+        if subprocess.run([python, "-c", f"import {library}"], stderr=subprocess.DEVNULL, check=False).returncode:
+            print(f"{library} is not installed: it is left out", file=sys.stderr)
+            continue
+        ours, most = [words.tailboard, "percentiles", str(folder), *asked], 1.5 if library == "pyarrow" else None
+        beside(f"30 M raw samples, beside {library}", ours, [python, "-c", program, *files], words.rounds, most)
+
+
+def inserted(words: argparse.Namespace) -> None:
+    """Compare a load with inserting the rows that it makes."""
+    folder, made, bare = generate.logs(words.data, generate.LogSet()), words.data / "made.db", words.data / "bare.db"
+    fresh = 'rm -f "$0" "$0"-*; exec "$@"'
+    load = [words.tailboard, "load", str(folder), "--run", "r", "--step", "10s", "--jobs", "1", "--store", f"sqlite:{made}"]
+    theirs = [sys.executable, "-S", "-c", INSERTS, str(made), str(bare)]
+    title = "load of 104 MB of fio logs at 10 s, findings included, beside inserting its rows"
+    beside(title, ["sh", "-c", fresh, str(made), *load], ["sh", "-c", fresh, str(bare), *theirs], words.rounds)
 
 
 def compressed(words: argparse.Namespace) -> None:
@@ -181,6 +222,7 @@ ROWS: dict[str, Callable[[argparse.Namespace], None]] = {
     "hdr": intervals,
     "raw": samples,
     "gz": compressed,
+    "insert": inserted,
 }
 
 
@@ -190,6 +232,7 @@ def main() -> None:
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"{', '.join(ROWS)} [default: all]")
     parser.add_argument("--data", type=Path, default=HERE / "data")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--anchors", default=sys.executable, metavar="PYTHON", help="A Python that has polars and duckdb.")
     parser.add_argument("--tailboard", default=str(Path(sys.executable).with_name("tailboard")))
     words = parser.parse_args()
     unknown = [row for row in words.rows if row not in ROWS]

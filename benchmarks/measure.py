@@ -136,6 +136,11 @@ def _tree(root: int) -> list[int]:
     return found
 
 
+def tree_memory(root: int) -> int:
+    """Return the bytes of PSS that a process and all below it hold now."""
+    return sum(_memory(number)[0] for number in _tree(root))
+
+
 def _memory(number: int) -> tuple[int, int]:
     try:
         text = Path(f"/proc/{number}/smaps_rollup").read_text()

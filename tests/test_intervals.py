@@ -286,3 +286,24 @@ def _cells(rows: Intervals) -> list[tuple[int, int, int, dict[int, int]]]:
     edges = zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True)
     bins = [dict(zip(rows.bins[a:b].tolist(), rows.counts[a:b].tolist(), strict=True)) for a, b in edges]
     return list(zip(rows.series.tolist(), rows.start_ns.tolist(), rows.end_ns.tolist(), bins, strict=True))
+
+
+def test_a_large_sum_is_held_narrow_and_has_the_same_rows(monkeypatch) -> None:
+    """Of 1,000 hosts an answer by host took 1.3 GB, of which 1 GB were the bins of windows that had been added up already."""
+    rng = np.random.default_rng(3)
+
+    def part(first: int) -> Intervals:
+        columns = np.zeros(50, np.int64), first + np.arange(50) * 10, first + np.arange(50) * 10 + 10, np.arange(51) * 4
+        bins = np.sort(rng.permuted(np.tile(np.arange(30), (50, 1)), axis=1)[:, :4]).ravel()
+        return Intervals(fio_layout(29, 1), (("a",),), *columns, bins, rng.integers(1, 400, 200))
+
+    parts = [part(first) for first in (0, 500, 250, 1000, 0)]
+    monkeypatch.setattr(csr, "WIDE", 250)
+    large, small = Sum(300), Sum(100_000)
+    for each in parts:
+        large.add(each), small.add(each)
+    monkeypatch.setattr(csr, "WIDE", 250_000)
+    (narrow,), (wide,) = large.parts(), small.parts()
+    assert (type(narrow), type(wide)) == (Narrow, Intervals)
+    for name in ("start_ns", "indptr", "bins", "counts"):
+        np.testing.assert_array_equal(getattr(narrow, name), getattr(wide, name))

@@ -44,6 +44,7 @@ DENSE_CELLS = 1 << 18
 WORTH_A_RUN = 32  # entries: fewer of neighbours that stay neighbours are better laid out one by one
 LARGE_CELLS, CELLS_AN_ENTRY = 1 << 21, 4  # of rows in any order: 16 MB, and not mostly empty
 PIECE = 1 << 18  # entries that are laid out at once
+WIDE = 2_000_000  # entries of a sum at full width: 32 MB, and several times that while it is made
 IN_CACHE = 1 << 16  # entries of rows that are looked at together: what is made of them stays in a cache
 WORTH_A_BLOCK = 1000  # entries: adding up fewer of a part at once costs more than laying them after others
 MOST_SAMPLES = 1 << 62  # of a row, and of what is added up to one: sums and ranks are int64
@@ -523,11 +524,11 @@ class Intervals(Value, Generic[Key_co]):
         """Return what `take` does, held as these rows are."""
         return self.take(rows)
 
-    def pieces(self) -> Iterator[tuple[slice, Intervals[Key_co]]]:
-        """Yield the rows in pieces of at most IN_CACHE bins or one row, each with its place; none is copied if wide."""
+    def pieces(self, most: int = 0) -> Iterator[tuple[slice, Intervals[Key_co]]]:
+        """Yield the rows in pieces of at most so many bins (IN_CACHE) or one row, each with its place; none is copied if wide."""
         first = 0
         while first < len(self):
-            last = max(first + 1, int(np.searchsorted(self.indptr, self.indptr[first] + IN_CACHE, side="right")) - 1)
+            last = max(first + 1, int(np.searchsorted(self.indptr, self.indptr[first] + (most or IN_CACHE), side="right")) - 1)
             yield slice(first, last), self.take(np.arange(first, last))
             first = last
 
@@ -800,21 +801,26 @@ def _added_up(chunks: list[Intervals[Key]], rows: _Ordered[Key]) -> Intervals[Ke
 
 
 def _added_up_in_pieces(chunks: list[Intervals[Key]], rows: _Ordered[Key]) -> Intervals[Key]:
-    """Return the sums of narrow chunks by row, as narrow: those of all rows are never there at their full width."""
+    """Return the sums of narrow chunks by row, as narrow: those of all rows are never there at their full width.
+
+    The list is emptied, so that parts that nobody else holds are gone when the pieces of the sum are laid after one another.
+    """
     table, series, _, _, order, same = rows
     offsets = np.cumsum([0, *map(len, chunks)])
-    chunks = [chunk.keyed(table, series[low:high]) for chunk, (low, high) in zip(chunks, pairwise(offsets.tolist()), strict=True)]
+    parts = [chunk.keyed(table, series[low:high]) for chunk, (low, high) in zip(chunks, pairwise(offsets.tolist()), strict=True)]
+    chunks.clear()
     home = np.searchsorted(offsets, order, side="right") - 1
     begins = np.append(np.flatnonzero(~same), len(order))  # of the rows of each sum, in order
-    before = np.append(0, np.cumsum(np.concatenate([np.diff(chunk.indptr) for chunk in chunks])[order]))[begins]
+    before = np.append(0, np.cumsum(np.concatenate([np.diff(chunk.indptr) for chunk in parts])[order]))[begins]
     sums: list[Intervals[Key]] = []
     first = 0
     while first < len(begins) - 1:
         last = max(first + 1, int(np.searchsorted(before, before[first] + PIECE, side="right")) - 1)
         own = slice(begins[first], begins[last])
         mine = ((place, order[own][home[own] == place] - offsets[place]) for place in distinct(home[own]).tolist())
-        sums.append(Narrow.of([merged([chunks[place].take(taken) for place, taken in mine])]))
+        sums.append(Narrow.of([merged([parts[place].take(taken) for place, taken in mine])]))
         first = last
+    parts.clear()
     return Narrow.of(sums)
 
 
@@ -851,18 +857,22 @@ def _summed_exact(exact: Exact | None, group: Int, groups: int) -> Exact | None:
 
 
 class Sum(Generic[Key]):
-    """A running sum of rows that keeps its memory bounded: chunks are added up whenever they outgrow the result."""
+    """A running sum of rows that keeps its memory bounded: chunks are added up whenever they outgrow the result.
 
-    def __init__(self, most_entries: int = 4_000_000) -> None:
+    A large sum is held narrow.
+    """
+
+    def __init__(self, most_entries: int = WIDE) -> None:
         self._parts: list[Intervals[Key]] = []
         self._pending = 0
         self._most = most_entries
         self._limit = most_entries
+        self._large = False
 
     def add(self, part: Intervals[Key]) -> None:
         """Add the rows of `part`."""
         if len(part):
-            self._parts.append(part)
+            self._parts.append(Narrow.of([part]) if self._large else part)
             self._pending += int(part.indptr[-1])
         if self._pending > self._limit:
             self._compact(wholly=False)
@@ -885,6 +895,9 @@ class Sum(Generic[Key]):
             self._parts += [Narrow.of(small)] if small else []
         self._pending = sum(int(part.indptr[-1]) for part in self._parts)
         self._limit = max(self._most, 2 * self._pending)
+        if self._pending > WIDE and not self._large:
+            self._large = True
+            self._parts += [Narrow.of([self._parts.pop(0)]) for _ in range(len(self._parts))]
 
     @property
     def pending(self) -> list[Intervals[Key]]:

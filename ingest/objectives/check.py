@@ -358,7 +358,7 @@ def _check_overlap(ask: Ask, run: str, selection: Question) -> None:
 
 def _whole_run(run: str, step_ns: int) -> Question:
     """Return the question for all windows of a run by host: where an objective asks for the same it is asked once."""
-    return Question(by=(HOST,), step=step_ns).about([run])
+    return Question(by=(HOST,), step=step_ns, narrow=True).about([run])
 
 
 def _selected(run: str, selection: Question, objective: AnyObjective, runs: RunLabels) -> bool:

@@ -45,6 +45,7 @@ OPEN, ENDED, PROVISIONAL = "open", "ended", "provisional"
 MET, VIOLATED, CANNOT_TELL = "met", "violated", "cannot tell"
 NOTHING = "nothing completed"
 ID_BYTES = 15
+PIECE = 1 << 20  # entries that are looked at together
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -302,7 +303,8 @@ def judged(objective: Objective, answer: Answer, life: Life) -> list[Verdict]:
     narrow = answer if HOST in objective.by else regrouped(answer, labels)
     parts = [part for part in narrow.parts if len(part)]
     groups = sorted({part.table[code] for part in parts for code in np.unique(part.series).tolist()})
-    rows = _concatenated([_rows(part, narrow, objective.promise, groups) for part in parts])
+    pieces = (piece for part in parts for _, piece in part.pieces(PIECE))
+    rows = _concatenated([_rows(piece, narrow, objective.promise, groups) for piece in pieces])
     low, high = int(min(rows.start_ns.min(), life.start_ns)), int(max(rows.end_ns.max(), life.end_ns))
     part = replace(life, start_ns=low, end_ns=high).within(objective.window_ns)
     rows = rows.take(np.flatnonzero((rows.start_ns >= part.start_ns) & (rows.end_ns <= part.end_ns)))

@@ -27,10 +27,12 @@ from ingest.query.excess import excess_of
 from ingest.query.files import Files
 from ingest.query.question import Answer, Question
 from ingest.query.story import ground as grounding
+from ingest.query.story import story as telling
 from ingest.query.story.ground import (
     EDGE,
     EPISODE,
     IMBALANCE,
+    MODES,
     OMISSION,
     SECOND,
     SLOW_MEMBER,
@@ -45,8 +47,8 @@ from ingest.query.story.ground import (
     with_finer,
 )
 from ingest.query.story.segments import counts_of
-from ingest.query.story.shapes import _counts
-from ingest.query.story.story import computed, described, joined, stories, story, story_of
+from ingest.query.story.shapes import _counts, _levels
+from ingest.query.story.story import computed, described, joined, stories, story, story_of, unexplained_claims
 from ingest.query.windows import regrouped
 from ingest.read.sources import ReadOptions
 from ingest.store import open_store
@@ -726,6 +728,38 @@ def test_of_a_store_each_row_is_read_once_and_few_are_held_unpacked(
     assert [finding.kind for finding in told.findings] == ["episode"]
     assert (read["documents"], read["rollups"]) == (decoded, rolled_up)
     assert peak < most * 16 * sum(entries)  # a bin and its count unpacked are 16 bytes; as few bytes as they need are 3
+
+
+def test_claims_about_many_members_are_each_held_against_those_about_theirs_alone(monkeypatch) -> None:
+    """Of 1,000 hosts and 10 windows each pair of claims went through all groups: an hour; so did samples that each file lacks."""
+    hosts, windows = 60, 10
+    cell = np.repeat(np.arange(hosts * windows), 4)
+    groups = [(f"h{number}", "read") for number in range(hosts)]
+    ground = ground_from(cell, np.full(len(cell), 1e6), windows, groups, ("host", "op"))
+    span, asked = (START, START + windows * SECOND), []
+    details = {"changes": False, "valley_ns": 2e6}
+    several = [ground.cells([code], slice(None)) for code in range(hosts)]
+    claims = [
+        Claim(kind, who, *span, several[code], details=details)
+        for code, who in enumerate(ground.groups)
+        for kind in (MODES, EPISODE)
+    ]
+    wide = Claim(EPISODE, (("op", "read"),), *span, np.ones(ground.shape, np.bool_), details=details)
+    covered = telling.covered_groups
+    monkeypatch.setattr(telling, "covered_groups", lambda *words: asked.append(words) or covered(*words))
+    compared = type(
+        "Compared", (str,), {"__eq__": lambda kind, other: asked.append(other) or str(kind) == other, "__hash__": str.__hash__}
+    )
+    assert unexplained_claims(ground, [replace(claim, kind=compared(claim.kind)) for claim in claims]) == claims
+    assert len(asked) < 25 * len(claims)  # not len(claims) ** 2
+    kept = unexplained_claims(ground, [*claims, wide])
+    assert wide in kept
+    assert [level.name for level in _levels(ground, stretches_of(ground), claims)] == [
+        "p50",
+        "p99",
+    ]  # nobody has peers with modes
+    shared = replace(claims[0], who=wide.who)
+    assert len(_levels(ground, stretches_of(ground), [shared])) == 4
 
 
 @pytest.mark.parametrize(("missing", "first"), [(30, "b"), (250, "b"), (299, "c"), (3000, "c")])

@@ -558,7 +558,7 @@ def lost_windows(ground: Ground) -> Bool:
         begin, end = entry.span
         if _says_when(ground, entry):
             at = (ground.start_ns < end) & (ground.start_ns + ground.step_ns > begin)
-            lost |= np.array([_may_be_of(entry, labels) for labels in ground.groups])[:, None] & at
+            lost[np.ix_(np.array(sorted(_may_be_of(ground, entry)), np.int64), np.flatnonzero(at))] = True
     return lost
 
 
@@ -578,12 +578,22 @@ def _union_ns(spans: Iterable[tuple[int, int]]) -> int:
 
 def _missing_of(ground: Ground, codes: Collection[int]) -> list[Missing]:
     """Return the entries that may be of some groups."""
-    return [entry for entry in ground.missing if any(_may_be_of(entry, ground.groups[code]) for code in codes)]
+    of_group = ground.once(_missing_by_group)
+    return [ground.missing[number] for number in sorted({number for code in codes for number in of_group.get(code, ())})]
 
 
-def _may_be_of(entry: Missing, labels: Labels) -> bool:
-    """Return whether what is missing may be of a group: it has no other label of it."""
-    return all(entry.labels.get(name, value) == value for name, value in labels)
+def _missing_by_group(ground: Ground) -> dict[int, list[int]]:
+    """Return the numbers of the entries that may be of each group."""
+    of_group: dict[int, list[int]] = {}
+    for number, entry in enumerate(ground.missing):
+        for code in _may_be_of(ground, entry):
+            of_group.setdefault(code, []).append(number)
+    return of_group
+
+
+def _may_be_of(ground: Ground, entry: Missing) -> frozenset[int]:
+    """Return the groups that what is missing may be of: it has no other label of theirs."""
+    return covered_groups(ground, tuple(entry.labels.items()))
 
 
 def apart(ground: Ground, first_ns: float, second_ns: float) -> bool:
@@ -596,9 +606,19 @@ def apart(ground: Ground, first_ns: float, second_ns: float) -> bool:
 
 def covered_groups(ground: Ground, who: Labels) -> frozenset[int]:
     """Return the groups that labels describe, of a part of a member that member."""
+    having, every = ground.once(_having)
     known = {name for name, _ in ground.groups[0]}
-    wanted = {label for label in who if label[0] in known}
-    return frozenset(code for code, labels in enumerate(ground.groups) if wanted <= set(labels))
+    sets = [having.get(label, frozenset()) for label in who if label[0] in known]
+    return frozenset.intersection(*sorted(sets, key=len)) if sets else every
+
+
+def _having(ground: Ground) -> tuple[Mapping[tuple[str, str], frozenset[int]], frozenset[int]]:
+    """Return the groups that have each label, and all groups: claims are many where members are, and asked about each other."""
+    having: dict[tuple[str, str], list[int]] = {}
+    for code, labels in enumerate(ground.groups):
+        for label in labels:
+            having.setdefault(label, []).append(code)
+    return {label: frozenset(codes) for label, codes in having.items()}, frozenset(range(len(ground.groups)))
 
 
 def member(labels: Labels) -> Labels:
@@ -724,8 +744,9 @@ def stretches_of(ground: Ground) -> Stretches:
     stretch = _stretch_of(np.arange(ground.shape[1]))
     layout, used = ground.rows.layout, ground.occupied
     counts, first = ground.once(binned)
-    total = np.add.reduceat(counts, np.flatnonzero(np.diff(stretch[first], prepend=-1)), axis=1)
-    return Stretches(stretch, layout.rising[used], layout.middles_of(used), total.cumsum(axis=2))
+    total = np.add.reduceat(counts, np.flatnonzero(np.diff(stretch[first], prepend=-1)), axis=1, dtype=counts.dtype)
+    below = np.cumsum(total, axis=2, out=total)  # of thousands of groups it is large
+    return Stretches(stretch, layout.rising[used], layout.middles_of(used), below)
 
 
 def beyond_peers(values: Float, peers: Sequence[int], group: int, times: float) -> float:
@@ -743,22 +764,37 @@ def beyond_peers(values: Float, peers: Sequence[int], group: int, times: float) 
     return float(np.mean(mine[known] >= times * highest))
 
 
-def usual_peers(levels: Float, ground: Ground, group: int, times: float) -> list[int]:
-    """Return the peers of a group that are not beyond the others themselves: `levels` has one number a group.
+class Usual:
+    """The members that are not beyond the others themselves: `levels` has one number a group.
 
-    Sorted by level, the first gap of at least `times` above half of the members parts them; without one all are usual.
-    None where those that are left do not agree with each other better than with the group.
+    Of those that do the same, sorted by level, the first gap of at least `times` above half of them parts them; without one all
+    are usual. They are sorted once, not once a group.
     """
-    alike = _doing_the_same(ground.groups)[group]
-    alike = alike[levels[alike] > 0]
-    if group not in alike:
-        return []
-    order = alike[np.argsort(levels[alike], kind="stable")]
-    half = -(-len(order) // 2)
-    gaps = np.flatnonzero(levels[order[half:]] >= times * levels[order[half - 1 : -1]])
-    usual = [code for code in order[: half + gaps[0] if len(gaps) else None].tolist() if code != group]
-    if not usual:
-        return []
-    theirs = levels[usual]
-    nearest = float(np.exp(np.abs(np.log(theirs / levels[group])).min()))
-    return usual if float(theirs.max() / theirs.min()) < nearest else []
+
+    def __init__(self, levels: Float, ground: Ground, times: float) -> None:
+        self._levels = levels
+        self._same = _doing_the_same(ground.groups)
+        self._usual: dict[int, Int] = {}
+        self._times = times
+
+    def peers(self, group: int) -> list[int]:
+        """Return the usual peers of a group; none where they do not agree with each other better than with the group."""
+        levels = self._levels
+        if not levels[group] > 0:
+            return []
+        alike = self._same[group]
+        if (usual := self._usual.get(int(alike[0]))) is None:
+            above = alike[levels[alike] > 0]
+            order = above[np.argsort(levels[above], kind="stable")]
+            half = -(-len(order) // 2)
+            gaps = np.flatnonzero(levels[order[half:]] >= self._times * levels[order[half - 1 : -1]])
+            usual = self._usual[int(alike[0])] = order[: half + gaps[0] if len(gaps) else None]
+        at = int(np.searchsorted(levels[usual], levels[group]))  # the nearest are about here
+        outer = np.concatenate([usual[:2], usual[-2:]])
+        ends, near = ([code for code in some.tolist() if code != group] for some in (outer, usual[max(at - 1, 0) : at + 2]))
+        if not ends:
+            return []
+        nearest = float(np.exp(np.abs(np.log(levels[near] / levels[group])).min()))
+        if float(levels[ends].max() / levels[ends].min()) >= nearest:
+            return []
+        return [code for code in usual.tolist() if code != group]

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -40,6 +40,7 @@ from ingest.query.story.ground import (
     Ground,
     Labels,
     Stretches,
+    Usual,
     apart,
     as_one,
     beyond_peers,
@@ -53,7 +54,6 @@ from ingest.query.story.ground import (
     most_times,
     peers_of,
     stretches_of,
-    usual_peers,
 )
 from ingest.query.story.segments import (
     AT_ONCE,
@@ -402,19 +402,24 @@ def beside_peers(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     """Return the claims about members held against their peers: throttled, slow throughout, unequal work."""
     stretches = stretches_of(ground)
     levels = _levels(ground, stretches, so_far)
-    events = [(covered_groups(ground, claim.who), stretches.mostly(claim.cells)) for claim in so_far if claim.kind in OWN]
+    events = [stretches.mostly(claim.cells) for claim in so_far if claim.kind in OWN]
+    own: dict[int, list[int]] = {}
+    for number, claim in enumerate(claim for claim in so_far if claim.kind in OWN):
+        for code in covered_groups(ground, claim.who):
+            own.setdefault(code, []).append(number)
+    often = sum((event.astype(np.int64) for event in events), np.zeros(stretches.samples.shape, np.int64))
 
-    @cache
-    def beside(events_of_others: tuple[int, ...]) -> list[tuple[Level, Float, Float]]:
-        """Return each level, that in stretches without some events, and the middle of these by group."""
-        aside = np.logical_or.reduce([np.zeros(stretches.samples.shape, np.bool_), *(events[at][1] for at in events_of_others)])
+    @lru_cache(maxsize=2)  # what most members have, who have no event of their own, and that of one who has
+    def beside(own_events: tuple[int, ...]) -> list[tuple[Level, Float, Float, Usual]]:
+        """Return each level, that in stretches without the events of others, the middle of these by group, who is usual by it."""
+        aside = often > sum((events[at].astype(np.int64) for at in own_events), np.zeros_like(often))
         counting = [np.where(aside, np.nan, level.ns) for level in levels]
-        return [(level, each, known_median(each, axis=1)) for level, each in zip(levels, counting, strict=True)]
+        middles = [known_median(each, axis=1) for each in counting]
+        usual = (Usual(each, ground, BEYOND) for each in middles)
+        return list(zip(levels, counting, middles, usual, strict=True))
 
-    slower = []
-    for code in range(len(ground.groups)):
-        of_others = tuple(number for number, (groups, _) in enumerate(events) if code not in groups)
-        slower.append(_slower(ground, stretches.samples[code], beside(of_others), code))
+    filled = stretches.samples
+    slower = [_slower(ground, filled[code], beside(tuple(own.get(code, ()))), code) for code in range(len(ground.groups))]
     throttled = _throttled([_worst(some, PEERS_MOST) for some in slower], ground)
     said = _covered(ground, throttled)
     slow = _slow([_worst(some, THROUGHOUT) for some in slower], said, ground)
@@ -427,12 +432,14 @@ def _covered(ground: Ground, claims: Iterable[Claim]) -> set[int]:
 
 
 def _levels(ground: Ground, stretches: Stretches, so_far: Sequence[Claim]) -> list[Level]:
-    """Return what members are compared by: p50 and p99, and where members have modes the p50 on either side of the valley."""
+    """Return what members are compared by: p50 and p99, and where all peers have modes the p50 on either side of the valley."""
     every = frozenset(range(len(ground.groups)))
     wanted = [("p50", 0.5, 0.0, math.inf, every), ("p99", 0.99, 0.0, math.inf, every)]
     for claim in so_far:
         if claim.kind == MODES:
             valley, groups = float(claim.details["valley_ns"]), covered_groups(ground, claim.who)
+            if not any(len(groups) > len(peers := peers_of(ground, code)) and groups.issuperset(peers) for code in groups):
+                continue  # nobody is compared by it
             wanted += [("p50", 0.5, 0.0, valley, groups), ("p50", 0.5, valley, math.inf, groups)]
     whole = stretches.together()
     return [
@@ -441,7 +448,7 @@ def _levels(ground: Ground, stretches: Stretches, so_far: Sequence[Claim]) -> li
     ]
 
 
-def _slower(ground: Ground, filled: Float, levels: Sequence[tuple[Level, Float, Float]], code: int) -> list[Slower]:
+def _slower(ground: Ground, filled: Float, levels: Sequence[tuple[Level, Float, Float, Usual]], code: int) -> list[Slower]:
     """Return at which levels a group is slower than its peers: p50, p99, and both of its modes where it is so at both.
 
     `filled` are its samples by stretch; of each level what it is beside events of others, and the middle of that by group.
@@ -450,14 +457,15 @@ def _slower(ground: Ground, filled: Float, levels: Sequence[tuple[Level, Float, 
     if not alike or filled.sum() < SAMPLED or (filled > 0).sum() < LEAST_STRETCHES:
         return []
     out = []
-    for level, counting, middles in levels:
-        if not level.groups.issuperset((code, *alike)):
+    for level, counting, middles, usual in levels:
+        if len(level.groups) < len(ground.groups) and not level.groups.issuperset((code, *alike)):
             continue
         none = np.isnan(counting[alike]).all(axis=0)
         if none.any():
             counting = np.where(none, level.ns, counting)  # noqa: PLW2901  as of all members
             middles = known_median(counting, axis=1)  # noqa: PLW2901
-        peers = usual_peers(middles, ground, code, BEYOND)
+            usual = Usual(middles, ground, BEYOND)  # noqa: PLW2901
+        peers = usual.peers(code)
         throughout = beyond_peers(counting, peers, code, BEYOND)
         if throughout < PEERS_MOST:
             continue
@@ -520,16 +528,18 @@ def _unequal(samples: Float, explained: set[int], ground: Ground) -> list[Claim]
     with np.errstate(divide="ignore"):
         fewer = 1 / samples
     most = cache(lambda code: most_times(ground, [code]))
+    by_more, by_fewer = (Usual(levels, ground, UNEQUAL) for levels in (totals, 1 / np.maximum(totals, 1)))
     claims = []
     for code, labels in enumerate(ground.groups):
-        every = [peer for peer in peers_of(ground, code) if totals[peer] >= SAMPLED]
-        others = [peer for peer in every if peer not in explained]
-        if totals[code] < SAMPLED or not others:
+        if totals[code] < SAMPLED:
             continue
-        above = [peer for peer in usual_peers(totals, ground, code, UNEQUAL) if peer in others]
-        below = [peer for peer in usual_peers(1 / np.maximum(totals, 1), ground, code, UNEQUAL) if peer in others]
+        above, below = (
+            [peer for peer in usual.peers(code) if totals[peer] >= SAMPLED and peer not in explained]
+            for usual in (by_more, by_fewer)
+        )
         more = beyond_peers(samples, above, code, UNEQUAL) >= THROUGHOUT
-        less = len(every) > 1 and code not in explained and beyond_peers(fewer, below, code, UNEQUAL) >= THROUGHOUT
+        several = bool(below) and sum(totals[peer] >= SAMPLED for peer in peers_of(ground, code)) > 1
+        less = several and code not in explained and beyond_peers(fewer, below, code, UNEQUAL) >= THROUGHOUT
         if not more and not less:
             continue
         peers = above if more else below

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -58,6 +59,8 @@ from ingest.query.story.steady import steady_of
 from ingest.query.story.stored import WHOLE, is_whole
 from ingest.query.story.words import NOTHING, OF_THE_REST, reference_sentence, words_of
 from ingest.query.windows import regrouped
+
+Key = TypeVar("Key")
 
 # Claims about one event on several operations or members become one claim, of as many of them as labels describe.
 #
@@ -110,21 +113,34 @@ def _one_event(ground: Ground, first: Claim, second: Claim) -> bool:
 
 def _collapsed(ground: Ground, claims: list[Claim]) -> list[Claim]:
     """Return claims about one event as few as labels can describe: of all, else of each member, else of each operation."""
-    rest = {code for claim in claims for code in covered_groups(ground, claim.who)}
+    covered = [covered_groups(ground, claim.who) for claim in claims]
+    about = _numbers_by(covered)
+    rest = set(about)
     out: list[Claim] = []
-    sets = [frozenset(rest)]
-    sets += [covered_groups(ground, member(labels)) for labels in ground.groups]
-    sets += [covered_groups(ground, tuple(label for label in labels if label[0] == OP)) for labels in ground.groups]
-    sets += [covered_groups(ground, claim.who) for claim in claims]
-    for groups in sets:
-        mine = [claim for claim in claims if covered_groups(ground, claim.who) & groups]
+    members = dict.fromkeys(member(labels) for labels in ground.groups)
+    operations = dict.fromkeys(tuple(label for label in labels if label[0] == OP) for labels in ground.groups)
+    parts = (covered_groups(ground, labels) for labels in (*members, *operations))
+    for groups in chain([frozenset(rest)], parts, covered):
+        if not rest:
+            break
         who = described(ground, groups) if groups and groups <= rest else None
-        if who is None or any(not covered_groups(ground, claim.who) <= groups for claim in mine):
+        if who is None:
             continue
-        out.append(_merged(mine, who))
-        rest -= groups
-    out += [claim for claim in claims if covered_groups(ground, claim.who) & rest]  # which no labels tell from others
+        mine = sorted({number for code in groups for number in about[code]})
+        if all(covered[number] <= groups for number in mine):
+            out.append(_merged([claims[number] for number in mine], who))
+            rest -= groups
+    out += [claim for claim, own in zip(claims, covered, strict=True) if own & rest]  # which no labels tell from others
     return out
+
+
+def _numbers_by(sets: Iterable[Iterable[Key]]) -> dict[Key, list[int]]:
+    """Return the numbers of the sets that hold each key."""
+    numbers: dict[Key, list[int]] = {}
+    for number, keys in enumerate(sets):
+        for key in keys:
+            numbers.setdefault(key, []).append(number)
+    return numbers
 
 
 def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
@@ -318,14 +334,17 @@ def story_of(ground: Ground, source: str = "", question: Question = WHOLE, detec
 
 def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
     """Return the claims without those that another about the same member explains (see EXPLAINED)."""
+    covered = [covered_groups(ground, claim.who) for claim in claims]
+    hosts = [{member(ground.groups[code]) for code in groups} for groups in covered]
+    at_host = _numbers_by(hosts)
+    members = len({member(labels) for labels in ground.groups})
 
-    def explains(other: Claim, claim: Claim) -> bool:
-        mine, others = (covered_groups(ground, who) for who in (claim.who, other.who))
+    def explains(at: int, number: int) -> bool:
+        other, claim, mine, others = claims[at], claims[number], covered[number], covered[at]
         if other.kind == RHYTHM and claim.kind == SLOW_MEMBER:
             # A rhythm of a member alone lifts its p99 above that of its peers, and leaves its p50 as theirs.
-            hosts = [{member(ground.groups[code]) for code in groups} for groups in (mine, others)]
-            of_all = {label for label, _ in other.who} <= {OP} and len(ground.by_member()) > 1
-            return hosts[0] <= hosts[1] and not of_all and of_the_tail(ground, mine)
+            of_all = {label for label, _ in other.who} <= {OP} and members > 1
+            return hosts[number] <= hosts[at] and not of_all and of_the_tail(ground, mine)
         pause, event = (claim, other) if claim.kind == STALL else (other, claim)
         if pause.kind == STALL and pause.value_ns is None and event.kind in (EPISODE, EDGE, STEP, RHYTHM, FAILURES):
             # Where a member does less for long, fails, or takes longer in a closed loop, some windows are dark by chance.
@@ -336,7 +355,11 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
             return other is not claim and bool(mine & others)
         return mine <= others and claim.kind in EXPLAINED.get(other.kind, ())
 
-    return [claim for claim in claims if not any(explains(other, claim) for other in claims)]
+    def near(number: int) -> Iterable[int]:
+        """Return the claims about any member of those that a claim is about: no other can explain it."""
+        return {at for who in hosts[number] for at in at_host[who]} if hosts[number] else range(len(claims))
+
+    return [claim for number, claim in enumerate(claims) if not any(explains(at, number) for at in near(number))]
 
 
 def excess_with_peers(ground: Ground, claims: Sequence[Claim]) -> Float:

@@ -33,6 +33,7 @@ from ingest.store.sqlite.holdings import MERGED, UNKNOWN, merged_windows
 
 SLAB_WINDOWS = 60  # at least, of each series: twice as many take 70 MB more where a run has 900
 SLAB_ROWS = 2000  # or more, where that takes few series: each slab has its own cost
+SHARE_ROWS = 10_000  # of hosts that are added up together: of thousands of hosts one slab is large
 OF_KEY = ("run", "scope", "kind", "step_ns", "start_ns", "op", "host")
 ROLLUPS = (*OF_KEY, "end_ns", "layout", "count", *VALUES, "final", "coding", "bins")
 PUT_ROLLUP = put("rollups", ROLLUPS)
@@ -66,17 +67,26 @@ def rollup_rows(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL
     balance = Balance()
     first, last = (_edges(db, stored, run.step_ns, end) for end in ENDS)
     span = (min(first), max(last) + run.step_ns) if first else (0, 0)
-    for parts in _slabs(db, stored, run.step_ns, span):
-        hosts = list(merged_in(balance.reading(parts), host_group, layouts))
-        for windows in (*hosts, *merged_in(hosts, cluster_group, layouts)):
-            balance.wrote(windows, run.step_ns)
-            yield table_rows(run, windows, run.step_ns, marks)
-            finer = windows
-            for step in steps[1:-1]:
-                finer = merged([coarsened(finer, step)])
-                balance.wrote(finer, step)
-                yield table_rows(run, finer, step, marks)
-            whole.add(without_time(finer))
+
+    def rows_of(windows: Intervals[RollupKey]) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the rows of windows at each step, and add them to the whole run."""
+        balance.wrote(windows, run.step_ns)
+        yield table_rows(run, windows, run.step_ns, marks)
+        for step in steps[1:-1]:
+            windows = merged([coarsened(windows, step)])
+            balance.wrote(windows, step)
+            yield table_rows(run, windows, step, marks)
+        whole.add(without_time(windows))
+
+    for slab in _slabs(db, stored, run.step_ns, span):
+        cluster: list[Intervals[RollupKey]] = []
+        for parts in slab:
+            hosts = list(merged_in(balance.reading(parts), host_group, layouts))
+            for windows in hosts:
+                yield from rows_of(windows)
+            cluster = list(merged_in([*cluster, *hosts], cluster_group, layouts))
+        for windows in cluster:
+            yield from rows_of(windows)
     for part in whole.parts():
         balance.wrote(part, WHOLE_RUN)
         yield table_rows(run, part, WHOLE_RUN, marks, span)
@@ -96,23 +106,39 @@ def _edges(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int,
 
 def _slabs(
     db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int, span: tuple[int, int]
-) -> Iterator[Iterator[Intervals[Series]]]:
-    """Yield the windows of one time range of a span after another; no window of any rollup step straddles two.
+) -> Iterator[Iterator[Iterator[Intervals[Series]]]]:
+    """Yield the windows of one time range of a span after another, of each those of some hosts after another.
 
-    Empty stretches are skipped: a log with a clock jump must not cost a pass per minute of the gap.
+    No window of any rollup step straddles two ranges. Empty stretches are skipped: a log with a clock jump must not cost a pass
+    per minute of the gap.
     """
     first, end = span
     windows = max(SLAB_WINDOWS, SLAB_ROWS // len(stored))
     width = max(SLAB_ALIGN, windows * step_ns // SLAB_ALIGN * SLAB_ALIGN)
+    shares = _by_host(stored, max(1, SHARE_ROWS * step_ns // width))
     at = first // width * width
     while at < end:
-        parts = windows_of(db, stored, step_ns, at, at + width)
-        first_part = next(parts, None)
-        if first_part is None:
+        parts = (windows_of(db, share, step_ns, at, at + width) for share in shares)
+        filled = (chain([part], rest) for rest in parts if (part := next(rest, None)) is not None)
+        first_share = next(filled, None)
+        if first_share is None:
             at = min(_edges(db, stored, step_ns, ENDS[0], at + width), default=2**62) // width * width
             continue
-        yield chain([first_part], parts)
+        yield chain([first_share], filled)
         at += width
+
+
+def _by_host(stored: Sequence[StoredSeries], most: int) -> list[list[StoredSeries]]:
+    """Return the series in shares of about so many, those of a host in one."""
+    by_host: dict[str, list[StoredSeries]] = {}
+    for member in stored:
+        by_host.setdefault(member.series.host, []).append(member)
+    shares: list[list[StoredSeries]] = [[]]
+    for members in by_host.values():
+        if len(shares[-1]) >= most:
+            shares.append([])
+        shares[-1] += members
+    return shares
 
 
 def table_rows(
