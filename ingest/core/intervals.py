@@ -45,6 +45,7 @@ WORTH_A_RUN = 32  # entries: fewer of neighbours that stay neighbours are better
 LARGE_CELLS, CELLS_AN_ENTRY = 1 << 21, 4  # of rows in any order: 16 MB, and not mostly empty
 PIECE = 1 << 18  # entries that are laid out at once
 IN_CACHE = 1 << 16  # entries of rows that are looked at together: what is made of them stays in a cache
+MOST_JOINED = 1 << 20  # entries of parts that compiled loops add up after they are laid after one another: 16 MB
 WORTH_A_BLOCK = 1000  # entries: adding up fewer of a part at once costs more than laying them after others
 MOST_SAMPLES = 1 << 62  # of a row, and of what is added up to one: sums and ranks are int64
 TOO_MANY = "more than 2^62 samples (in flight: 2^46) cannot be added up: choose fewer with --where, --by, --from or --to"
@@ -112,6 +113,8 @@ def sum_rows(indptr: Int, bins: Int, counts: Int, group: Int, groups: int) -> tu
         return np.zeros(groups + 1, np.int64), bins, counts
     check_addable([(group, indptr, counts)], groups)
     span = span_of([(group, indptr, bins, counts)])
+    if kernel.sum_rows is not None and span[1] <= DENSE_CELLS:
+        return _sum_compiled(kernel.sum_rows, indptr, bins, counts, group, groups, span)
     if groups * span[1] <= DENSE_CELLS:
         return sum_dense([(group, indptr, bins, counts)], groups, span)
     if (group[1:] < group[:-1]).any():
@@ -122,6 +125,19 @@ def sum_rows(indptr: Int, bins: Int, counts: Int, group: Int, groups: int) -> tu
     return sum_ordered([(group, indptr, bins, counts)], groups, span)
 
 
+def _sum_compiled(
+    loop: kernel.Loop, indptr: Int, bins: Int, counts: Int, group: Int, groups: int, span: tuple[int, int]
+) -> tuple[Int, Int, Int]:
+    """Return what `sum_dense` does, one row after the other: whatever their order, nothing is moved."""
+    order = np.argsort(group, kind="stable") if (group[1:] < group[:-1]).any() else np.arange(len(group))
+    pointers, cells = np.empty(groups + 1, np.int64), np.zeros(span[1], np.int64)
+    summed, sums = np.empty((2, min(len(bins), groups * span[1]) + 1), np.int64)
+    found = loop(*kernel.words(order, group, indptr, bins, counts), span[0], cells, pointers, summed, sums)
+    if 2 * found > len(sums):
+        return pointers, summed[:found], sums[:found]
+    return pointers, summed[:found].copy(), sums[:found].copy()  # so that no more is held than is there
+
+
 def sum_parts(parts: Sequence[tuple[Int, Int, Int]], group: Int, groups: int) -> tuple[Int, Int, Int]:
     """Return what `sum_rows` does of the rows of all parts (row pointers, bins, counts), laid after one another only if need be.
 
@@ -129,8 +145,11 @@ def sum_parts(parts: Sequence[tuple[Int, Int, Int]], group: Int, groups: int) ->
     """
     ends = np.cumsum([len(indptr) - 1 for indptr, _, _ in parts]).tolist()
     filled = [(group[end + 1 - len(part[0]) : end], *part) for end, part in zip(ends, parts, strict=True) if len(part[1])]
-    if (sums := sum_apart(filled, groups)) is not None:
+    few = kernel.sum_rows is not None and sum(len(bins) for _, _, bins, _ in filled) <= MOST_JOINED
+    if not few and (sums := sum_apart(filled, groups)) is not None:
         return sums
+    if len(parts) == 1:
+        return sum_rows(*parts[0], group, groups)
     pointers, bins, counts = zip(*parts, strict=True)
     return sum_rows(joined_rows(pointers), np.concatenate(bins), np.concatenate(counts), group, groups)
 

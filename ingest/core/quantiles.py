@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core import kernel
 from ingest.core.errors import UsageError
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Intervals, no_exact, row_sums, surely_addable
@@ -134,6 +135,11 @@ class Ranked:
 
     def entries(self, picked: Int, ranks: Int) -> Int:
         """Return, for each picked row, the entry that holds the sample of its rank (1 = smallest); rows must not be empty."""
+        if kernel.rank_rows is not None and "total" not in vars(self) and len(picked) <= 2 * len(self.rows):
+            places = np.empty(len(picked), np.int64)
+            rows = *kernel.words(self.rows.indptr, picked), *kernel.narrow(*self.rows.held)
+            kernel.rank_rows(*rows, *kernel.words(ranks), places)
+            return places
         if not self._sorted:
             places = np.empty(len(picked), np.int64)
             for place, (row, rank) in enumerate(zip(picked.tolist(), ranks.tolist(), strict=True)):
@@ -281,6 +287,22 @@ def reported(rows: Intervals) -> Int:
     if unlike.any():
         values = np.where(unlike[rows.row], rows.layout.tops_of(rows.bins), values)
     return within_exact(rows, rows.row, values)
+
+
+def counts_above(rows: Intervals, bins: Int) -> Int:
+    """Return how many samples of each row lie above bins of its own, (rows, cuts) of both."""
+    out = np.empty(bins.shape, np.int64)
+    if kernel.above_rows is not None:
+        held = *kernel.words(rows.indptr, np.arange(len(rows))), *kernel.narrow(*rows.held)
+        kernel.above_rows(*held, *kernel.words(bins), out)
+        return out
+    for piece, part in rows.pieces():
+        total = np.append(0, np.cumsum(part.counts))
+        first = np.arange(len(part)) * part.layout.bins  # bins rise within each row
+        entries = np.repeat(first, np.diff(part.indptr)) + part.bins
+        upto = np.searchsorted(entries, first[:, None] + bins[piece], side="right")
+        out[piece] = total[part.indptr[1:], None] - total[upto]
+    return out
 
 
 def percentile_values(

@@ -131,10 +131,10 @@ class Ground:
 
     def counts(self, groups: Int, windows: Int | Bool) -> Int:
         """Return the counts by bin (all bins of the layout) of some groups in some windows together."""
-        rows, total = self.rows_of(groups, windows), np.zeros(self.rows.layout.bins)
-        for part in (self.rows.take(rows[first : first + ROWS]) for first in range(0, len(rows), ROWS)):
-            total += np.bincount(part.bins, part.counts, len(total))
-        return total.astype(np.int64)  # exact below 2^53
+        of_row = np.full(len(self.rows), -1)
+        of_row[self.rows_of(groups, windows)] = 0
+        total: Int = by_bin(self.rows, np.arange(self.rows.layout.bins), of_row, 1)[0]
+        return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +293,6 @@ class Story:
 # kept.
 
 
-ROWS = 1024  # that are looked at together
 MOST_WINDOWS = 720
 LEAST_STEP_NS = 100 * MS
 LOCAL = 0.9  # of a run: what is missing of more of it says nothing of a stretch
@@ -480,13 +479,15 @@ def by_bin(rows: Intervals[Group], occupied: Int, of_row: Int, codes: int) -> In
     place = np.zeros(rows.layout.bins, np.int64)
     place[occupied] = np.arange(width)
     total = np.zeros(codes * width, np.int64)
+    if kernel.place_rows is not None:
+        kept = np.flatnonzero(of_row >= 0)
+        chosen = *kernel.words(rows.indptr, kept), *kernel.narrow(*rows.held)
+        kernel.place_rows(*chosen, *kernel.words(of_row[kept], place), width, total)
+        return total.reshape(codes, width)
     for piece, every in rows.pieces():
         kept = np.flatnonzero(of_row[piece] >= 0)
         part = every.take(kept)
         if not len(part.bins):
-            continue
-        if kernel.add_rows is not None:
-            kernel.add_rows(*kernel.words(of_row[piece][kept], part.indptr, place[part.bins], part.counts), 0, width, total)
             continue
         cell = np.repeat(of_row[piece][kept] * width, np.diff(part.indptr))
         cell += place[part.bins]

@@ -27,6 +27,7 @@ import numpy as np
 from ingest.core import kernel
 from ingest.core.intervals import Bool, Int
 from ingest.core.layout import Float, Layout
+from ingest.core.quantiles import counts_above
 from ingest.query.change_points import kept_share, tamed, whitened
 from ingest.query.story.ground import (
     DRIFT,
@@ -190,17 +191,13 @@ def _cells(ground: Ground, aside: Bool | None = None) -> Cells:
     log_of = np.zeros(ground.rows.layout.bins)
     log_of[ground.occupied] = logs
     counted = np.zeros((CLASSES + 3, groups, windows))
+    counted[0] = counted[DONE] = ground.samples
+    above = counts_above(ground.rows, ground.occupied[cuts.T[ground.group_of]])
+    counted[1 : CLASSES + 1, ground.group_of, ground.window_of] = above.T
     for piece, rows in ground.rows.pieces():
         at = ground.group_of[piece], ground.window_of[piece]
-        samples, total = rows.samples, np.append(0, np.cumsum(rows.counts))
-        counted[0][at] = samples
-        first = np.arange(len(rows)) * rows.layout.bins  # bins rise within each row
-        entries = np.repeat(first, np.diff(rows.indptr)) + rows.bins
-        for above, cut in enumerate(cuts, 1):
-            upto = np.searchsorted(entries, first + ground.occupied[cut[at[0]]], side="right")
-            counted[above][at] = total[rows.indptr[1:]] - total[upto]
-        counted[LOGS][at] = np.add.reduceat(rows.counts * log_of[rows.bins], rows.indptr[:-1]) - centre[at[0]] * samples
-    counted[DONE] = ground.samples
+        sums = np.add.reduceat(rows.counts * log_of[rows.bins], rows.indptr[:-1])
+        counted[LOGS][at] = sums - centre[at[0]] * ground.samples[at]
     return Cells(counted, logs[cuts], table)
 
 
