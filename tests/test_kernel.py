@@ -328,7 +328,7 @@ def test_excess_is_what_numpy_says(seed: int, monkeypatch) -> None:
 @compiled
 def test_what_does_not_fit_findings_is_an_error() -> None:
     below, back, best = np.array([0, 3, 5]), np.zeros(3, np.int64), np.zeros(3)
-    good = (below, np.array([-2.0]), np.empty(0), segments.LOG_OF, 1.0, best, back)
+    good = (below, np.array([-2.0]), np.empty(0), segments.log_of(), 1.0, best, back)
     kernel.cut_levels(*good)
     assert back.tolist() == [0, 0, 0]
     for place, wrong in ((0, below[:2].copy()), (1, np.empty(0)), (2, np.zeros(2)), (3, np.zeros(4)), (5, np.empty(0)), (6, back[:2].copy())):  # fmt: skip

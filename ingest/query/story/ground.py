@@ -20,7 +20,7 @@ import numpy as np
 from ingest.core import kernel
 from ingest.core.coverage import Missing, sentences
 from ingest.core.grid import MS, SECOND, coarsened
-from ingest.core.intervals import Bool, Int, Intervals, Narrow, Sum, distinct, merged
+from ingest.core.intervals import Bool, Int, Intervals, Narrow, Sum, distinct, median, merged
 from ingest.core.labels import LAG, OFFSET, Group
 from ingest.core.layout import Float, common_layout
 from ingest.core.quantiles import Ranked, extremes, parse_percentiles, percentile_values
@@ -461,7 +461,7 @@ def reference_of(rows: Intervals[Group], group: Int, p99_ns: Float, usable: Bool
     order = np.argsort(group, kind="stable")
     for own in np.split(order, np.searchsorted(group[order], np.arange(1, groups))):
         mine = own[usable[own]] if usable[own].any() else own
-        kept = mine[p99_ns[mine] <= np.median(p99_ns[mine])]
+        kept = mine[p99_ns[mine] <= median(p99_ns[mine])]
         of_row[kept] = group[kept]
     counts = by_bin(rows, occupied, of_row, groups)
     (code, place), zero = np.nonzero(counts), np.zeros(groups, np.int64)
