@@ -22,7 +22,7 @@ from ingest.core.documents import packed_bins, unpack
 from ingest.core.intervals import Intervals, Narrow
 from ingest.core.labels import Series
 from ingest.core.layout import fio_layout
-from ingest.core.quantiles import Ranked, counts_above
+from ingest.core.quantiles import Ranked, counts_above, weighed
 from ingest.query.excess import excess_of
 from ingest.query.story import segments
 from ingest.query.story.ground import by_bin
@@ -348,7 +348,7 @@ def test_rows_are_read_and_looked_at_as_numpy_does(seed: int, monkeypatch) -> No
     """Packed in every coding, added up in any order, held wide or in few bytes; ranks, and counts above bins."""
     rng, layout = np.random.default_rng(seed), fio_layout(29, 1)
     number = int(rng.integers(1, 30))
-    indptr, bins, counts = csr(rng, number, 60, 300)
+    indptr, bins, counts = csr(rng, number, int(rng.choice((60, 900))), 300)
     counts = np.where(rng.random(len(counts)) < rng.random() / 4, rng.choice((2**10, 2**20, 2**40), len(counts)), counts)
     zero = np.zeros(number, np.int64)
     rows = Intervals(layout, (Series(),), zero, np.arange(number), np.arange(number) + 1, indptr, bins, counts)
@@ -365,11 +365,11 @@ def test_rows_are_read_and_looked_at_as_numpy_does(seed: int, monkeypatch) -> No
         summed = intervals.sum_rows(rows.indptr, rows.bins, rows.counts, group, groups)
         occupied = np.arange(layout.bins) if seed % 2 else np.unique(rows.bins)
         placed = by_bin(rows, occupied, np.where(group, group, -1), groups)
-        found = Ranked(rows).entries(picked, ranks), counts_above(rows, cuts), placed
+        found = Ranked(rows).entries(picked, ranks), counts_above(rows, cuts), placed, weighed(rows, layout.weights)
         return [each.tolist() for each in (*unpacked, *summed, *found)]
 
     fast = looked()
-    for loop in ("unpack_rows", "sum_rows", "rank_rows", "above_rows", "place_rows", "add_rows"):
+    for loop in ("unpack_rows", "sum_rows", "rank_rows", "above_rows", "weigh_rows", "place_rows", "add_rows"):
         monkeypatch.setattr(kernel, loop, None)
     assert fast == looked()
 
@@ -405,6 +405,8 @@ def test_what_does_not_fit_rows_is_an_error() -> None:
         (kernel.rank_rows, (*rows, np.array([12]), np.empty(1, np.int64))),
         (kernel.rank_rows, (*rows, np.array([1]), np.empty(2, np.int64))),
         (kernel.above_rows, (*rows[:3], counts[:1].copy(), one, one)),
+        (kernel.weigh_rows, (*rows, np.zeros(4), np.empty(1))),
+        (kernel.weigh_rows, (*rows, np.zeros(5), np.empty(2))),
         (kernel.unpack_rows, (b"abc", np.array([1]), np.array([0, 2]), bins.copy(), counts.copy())),
         (kernel.unpack_rows, (b"abcd", np.array([1]), np.array([0, 1]), one.copy(), one.copy())),
         (kernel.unpack_rows, (b"abc", np.array([5]), np.array([0, 1]), one.copy(), one.copy())),

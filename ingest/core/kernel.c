@@ -749,6 +749,65 @@ static PyObject *of_each(PyObject *args, int (*find)(const Some *, const int64_t
   return NULL;
 }
 
+static inline double term(const Some *some, const double *weights, int64_t at) {
+  return (double)held(&some->counts, at) * weights[held(&some->bins, at)];
+}
+
+/* The sum of counts times the weights of their bins, `many` entries from `at` on, in the order in which NumPy adds up (pairwise). */
+static double weighed(const Some *some, const double *weights, int64_t at, int64_t many) {
+  if (many < 8) {
+    double sum = 0;
+    for (int64_t k = at; k < at + many; k++) sum += term(some, weights, k);
+    return sum;
+  }
+  if (many <= 128) {
+    double lanes[8];
+    int64_t k = at;
+    for (int lane = 0; lane < 8; lane++) lanes[lane] = term(some, weights, k + lane);
+    for (k += 8; k + 8 <= at + many; k += 8)
+      for (int lane = 0; lane < 8; lane++) lanes[lane] += term(some, weights, k + lane);
+    double sum = ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+    for (; k < at + many; k++) sum += term(some, weights, k);
+    return sum;
+  }
+  const int64_t half = many / 2 - many / 2 % 8;
+  return weighed(some, weights, at, half) + weighed(some, weights, at + half, many - half);
+}
+
+static PyObject *weigh_rows(PyObject *self, PyObject *args) {
+  enum { INDPTR, CHOSEN, BINS, COUNTS, WEIGHTS, OUT, NUMBER };
+  PyObject *o[NUMBER];
+  Py_buffer c[NUMBER];
+  Some some;
+  int failed = -1;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOOO", &o[INDPTR], &o[CHOSEN], &o[BINS], &o[COUNTS], &o[WEIGHTS], &o[OUT])) return NULL;
+  if (some_of(o, c, &some) != 0) return NULL;
+  if (columns_of(o + WEIGHTS, 2, 1, c + WEIGHTS) != 0) {
+    release(c, WEIGHTS);
+    return NULL;
+  }
+  if (length(&c[OUT]) == some.many) {
+    const double *weights = c[WEIGHTS].buf;
+    double *out = c[OUT].buf;
+    Py_BEGIN_ALLOW_THREADS
+    failed = 0;
+    for (Py_ssize_t k = 0; k < some.many && !failed; k++) {
+      const int64_t first = some.indptr[some.chosen[k]], end = some.indptr[some.chosen[k] + 1];
+      for (int64_t at = first; at < end; at++) {
+        const int64_t bin = held(&some.bins, at);
+        failed |= bin < 0 || bin >= length(&c[WEIGHTS]);
+      }
+      if (!failed) out[k] = first == end ? 0 : term(&some, weights, first) + weighed(&some, weights, first + 1, end - first - 1);
+    }
+    Py_END_ALLOW_THREADS
+  }
+  release(c, NUMBER);
+  if (failed == 0) Py_RETURN_NONE;
+  PyErr_SetString(PyExc_ValueError, "rows do not have such weights");
+  return NULL;
+}
+
 static PyObject *rank_rows(PyObject *self, PyObject *args) {
   (void)self;
   return of_each(args, ranked);
@@ -876,6 +935,8 @@ static PyMethodDef functions[] = {
     {"rank_rows", rank_rows, METH_VARARGS,
      "rank_rows(indptr, chosen, bins, counts, ranks, out): fill in the entries that hold samples of CSR rows, (chosen x ranks).\n\n"
      "Bins and counts may be narrow. ValueError where a row has fewer."},
+    {"weigh_rows", weigh_rows, METH_VARARGS,
+     "weigh_rows(indptr, chosen, bins, counts, weights, out): fill in the sums of counts times weights (one a bin) of chosen CSR rows."},
     {"above_rows", above_rows, METH_VARARGS,
      "above_rows(indptr, chosen, bins, counts, cuts, out): fill in the counts of chosen CSR rows above bins, (chosen x cuts)."},
     {NULL, NULL, 0, NULL},

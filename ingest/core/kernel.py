@@ -50,6 +50,7 @@ check_rows: Loop | None = getattr(_compiled, "check_rows", None)
 sum_rows: Loop | None = getattr(_compiled, "sum_rows", None)
 place_rows: Loop | None = getattr(_compiled, "place_rows", None)
 rank_rows: Loop | None = getattr(_compiled, "rank_rows", None)
+weigh_rows: Loop | None = getattr(_compiled, "weigh_rows", None)
 above_rows: Loop | None = getattr(_compiled, "above_rows", None)
 
 

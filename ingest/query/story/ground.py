@@ -22,7 +22,7 @@ from ingest.core.coverage import Missing, sentences
 from ingest.core.grid import MS, SECOND, coarsened
 from ingest.core.intervals import Bool, Int, Intervals, Narrow, Sum, distinct, median, merged
 from ingest.core.labels import LAG, OFFSET, Group
-from ingest.core.layout import Float, common_layout
+from ingest.core.layout import Float, Mixed, common_layout
 from ingest.core.quantiles import Ranked, extremes, parse_percentiles, percentile_values
 from ingest.query.coverage import caveats_of
 from ingest.query.excess import excess_of
@@ -446,7 +446,8 @@ def _outcomes_of(rows: Intervals[Group], by: Sequence[str], start_ns: Int, step_
 def _figures(rows: Intervals[Group]) -> tuple[Float, Float, Float, Float, Float]:
     """Return of each row how many samples it has, and its p50, p99, maximum and mean in ns."""
     samples, p50, p99, top, mean = np.empty((5, len(rows)))
-    for place, piece in rows.pieces():
+    held = kernel.rank_rows is not None and not isinstance(rows.layout.timed, Mixed)  # where they lie, in few bytes
+    for place, piece in [(slice(None), rows)] if held else rows.pieces():
         ranked, every = Ranked(piece), np.arange(len(piece))
         samples[place] = ranked.samples
         p50[place], p99[place] = (ranked.values(every, percentile.ranks(ranked.samples)) for percentile in (P50, P99))

@@ -27,7 +27,7 @@ import numpy as np
 from ingest.core import kernel
 from ingest.core.intervals import Bool, Int, distinct, median
 from ingest.core.layout import Float, Layout
-from ingest.core.quantiles import counts_above
+from ingest.core.quantiles import counts_above, weighed
 from ingest.query.change_points import kept_share, tamed, whitened
 from ingest.query.story.ground import (
     DRIFT,
@@ -194,10 +194,8 @@ def _cells(ground: Ground, aside: Bool | None = None) -> Cells:
     counted[0] = counted[DONE] = ground.samples
     above = counts_above(ground.rows, ground.occupied[cuts.T[ground.group_of]])
     counted[1 : CLASSES + 1, ground.group_of, ground.window_of] = above.T
-    for piece, rows in ground.rows.pieces():
-        at = ground.group_of[piece], ground.window_of[piece]
-        sums = np.add.reduceat(rows.counts * log_of[rows.bins], rows.indptr[:-1])
-        counted[LOGS][at] = sums - centre[at[0]] * ground.samples[at]
+    at = ground.group_of, ground.window_of
+    counted[LOGS][at] = weighed(ground.rows, log_of) - centre[at[0]] * ground.samples[at]
     return Cells(counted, logs[cuts], table)
 
 
@@ -306,16 +304,22 @@ def _inflation(ratios: Float, members: int, blocks: int, *, around: bool) -> Flo
     seen = ~np.isnan(ratios) & (spans <= blocks / (6 if around else 15))
     if not seen.any():
         return np.full(blocks, np.inf if around else 1.0)
-    beside = _variance(np.array([blocks]), PHIS) if around else _covariance(spans, PHIS)
-    differences = np.maximum(_variance(spans, PHIS) - beside, 0)  # (PHIS, SPANS); below 0 for spans that are not seen
-    fitted = np.log1p(SHARES[:, None, None] * spans * differences)
+    fitted, wanders = _wandering(blocks, around=around)
     weights = min(members, 20) * blocks / np.maximum(spans // 2, 1) / 10
     squares = (weights * (fitted - np.log(np.maximum(ratios, 0.7))) ** 2)[:, :, seen].sum(axis=2) + 0.02 * (SHARES[:, None] > 0)
     likely = np.exp(-(squares - squares.min()) / 2)
-    lengths = np.arange(1, blocks + 1)
-    wanders = np.log1p(SHARES[:, None, None] * lengths * _variance(lengths, PHIS))
     out: Float = np.exp((likely[:, :, None] * wanders).sum(axis=(0, 1)) / likely.sum())
     return out
+
+
+@lru_cache(maxsize=4)
+def _wandering(blocks: int, *, around: bool) -> tuple[Float, Float]:
+    """Return the logarithms of how many times series that wander by PHIS and SHARES vary more, by SPANS and by 1 to `blocks`."""
+    spans, lengths = np.array(SPANS), np.arange(1, blocks + 1)
+    beside = _variance(np.array([blocks]), PHIS) if around else _covariance(spans, PHIS)
+    differences = np.maximum(_variance(spans, PHIS) - beside, 0)  # (PHIS, SPANS); below 0 for spans that are not seen
+    fitted = np.log1p(SHARES[:, None, None] * spans * differences)
+    return fitted, np.log1p(SHARES[:, None, None] * lengths * _variance(lengths, PHIS))
 
 
 def _variance(lengths: Int, phis: Float) -> Float:
