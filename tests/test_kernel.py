@@ -365,7 +365,7 @@ def test_rows_are_read_and_looked_at_as_numpy_does(seed: int, monkeypatch) -> No
         summed = intervals.sum_rows(rows.indptr, rows.bins, rows.counts, group, groups)
         occupied = np.arange(layout.bins) if seed % 2 else np.unique(rows.bins)
         placed = by_bin(rows, occupied, np.where(group, group, -1), groups)
-        found = Ranked(rows).entries(picked, ranks), counts_above(rows, cuts), placed, weighed(rows, layout.weights)
+        found = Ranked(rows).entries(picked, ranks), counts_above(rows, cuts), placed, weighed(rows, layout.weights), rows.samples
         return [each.tolist() for each in (*unpacked, *summed, *found)]
 
     fast = looked()

@@ -100,7 +100,7 @@ def test_rollups_read_a_few_at_a_time_give_the_same_rows(example_store: Path, mo
     batches = []
     real = sqlite_holdings._parts
     monkeypatch.setattr(sqlite_holdings, "_parts", lambda held, *of: batches.append([row[2] for row in held]) or real(held, *of))
-    monkeypatch.setattr(sqlite_holdings, "BATCH", 2)
+    monkeypatch.setattr(sqlite_holdings, "ROLLUP_BATCH", 2)
     assert answered(example_store, QUESTIONS[name]) == rows
     assert len(batches) > 1
     assert all(sum(batch[:-1]) < 2 for batch in batches)

@@ -21,7 +21,6 @@ from ingest.store.answers import Catalogue, Plan
 from ingest.store.coverage import identified
 from ingest.store.records import CLUSTER, LOADING, RunRecord, StoredSeries
 from ingest.store.sqlite.documents import (
-    BATCH,
     LISTED,
     MOST_NAMED,
     PACKED,
@@ -37,6 +36,7 @@ SERIES_A_SHARE = 8
 ACCOUNTS = "SELECT source, account, state, generation FROM sources WHERE run = ?"
 KEY = ("op", "host", "layout")  # of rollups of one kind
 EXACT = ("sum", "min", "max", "exact", "bytes")
+ROLLUP_BATCH = 2000  # rows: four times as many take 40 MB more
 UNKNOWN = -1  # as min or max of a rollup without bins
 
 
@@ -170,7 +170,7 @@ def merged_windows(
         for row in db.execute(query, (*values, kind)):
             held.append(row)
             number += row[2]
-            if number >= BATCH:
+            if number >= ROLLUP_BATCH:
                 yield from _parts(held, run, kind)
                 held, number = [], 0
         if held:
