@@ -18,12 +18,15 @@ import numpy as np
 import pytest
 
 from ingest.core import grid, intervals, kernel
+from ingest.core.documents import packed_bins, unpack
 from ingest.core.events import Events
-from ingest.core.intervals import Intervals
+from ingest.core.intervals import Intervals, Narrow
 from ingest.core.labels import Series
 from ingest.core.layout import fio_layout
+from ingest.core.quantiles import Ranked, counts_above, weighed
 from ingest.query.excess import excess_of
 from ingest.query.story import segments
+from ingest.query.story.ground import by_bin
 from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.fio import histogram_log
@@ -31,6 +34,7 @@ from ingest.read.fio.histogram_log import Scanner
 from ingest.read.hdr.payload import CUT, PAST, Geometry, Payload, counts_of
 from ingest.read.integers import Parser, PlainIntegers
 from ingest.read.operations import Repeats, _completed, events_layout
+from ingest.store.sqlite.file import DamagedError, check_bins
 from tests.conftest import HERE
 from tests.effort import figure
 from tests.mutations import CHANGES, Mutation, mutated
@@ -328,18 +332,100 @@ def test_excess_is_what_numpy_says(seed: int, monkeypatch) -> None:
 @compiled
 def test_what_does_not_fit_findings_is_an_error() -> None:
     below, back, best = np.array([0, 3, 5]), np.zeros(3, np.int64), np.zeros(3)
-    good = (below, np.array([-2.0]), np.empty(0), segments.LOG_OF, 1.0, best, back)
+    good = (below, np.array([-2.0]), np.empty(0), segments.log_of(), 1.0, best, back)
     kernel.cut_levels(*good)
     assert back.tolist() == [0, 0, 0]
     for place, wrong in ((0, below[:2].copy()), (1, np.empty(0)), (2, np.zeros(2)), (3, np.zeros(4)), (5, np.empty(0)), (6, back[:2].copy())):  # fmt: skip
         with pytest.raises(ValueError, match="do not fit"):
             kernel.cut_levels(*good[:place], wrong, *good[place + 1 :])
     bins, two, one = np.array([0, 1]), np.array([0.0, 1.0]), np.array([1.0])
-    rows = [np.array([0, 2]), bins, np.array([1, 1]), two, two, two, one, np.zeros(1), one, np.empty(1)]
+    rows = [np.array([0, 2]), np.array([0]), bins, np.array([1, 1]), two, two, two, one, np.zeros(1), one, np.empty(1)]
     kernel.excess_rows(*rows)
-    for place, wrong in ((0, np.array([0, 3])), (0, np.array([1, 1])), (0, np.array([0, -1])), (1, bins + 1), (1, bins - 1), (4, one), (6, np.empty(0)), (9, two)):  # fmt: skip
-        with pytest.raises(ValueError, match="do not fit"):
+    for place, wrong in ((0, np.array([0, 3])), (0, np.array([1, 1])), (0, np.array([0, -1])), (1, bins[1:].copy()), (2, bins + 1), (2, bins - 1), (5, one), (7, np.empty(0)), (10, two)):  # fmt: skip
+        with pytest.raises(ValueError, match="do not fit|no such rows"):
             kernel.excess_rows(*rows[:place], wrong, *rows[place + 1 :])
+
+
+@compiled
+@pytest.mark.parametrize("seed", range(figure(20, 60, 2_000)))
+def test_rows_are_read_and_looked_at_as_numpy_does(seed: int, monkeypatch) -> None:
+    """Packed in every coding, added up in any order, held wide or in few bytes; ranks, and counts above bins."""
+    rng, layout = np.random.default_rng(seed), fio_layout(29, 1)
+    number = int(rng.integers(1, 30))
+    indptr, bins, counts = csr(rng, number, int(rng.choice((60, 900))), 300)
+    counts = np.where(rng.random(len(counts)) < rng.random() / 4, rng.choice((2**10, 2**20, 2**40), len(counts)), counts)
+    zero = np.zeros(number, np.int64)
+    rows = Intervals(layout, (Series(),), zero, np.arange(number), np.arange(number) + 1, indptr, bins, counts)
+    rows = rows.take(np.flatnonzero(np.diff(indptr)))
+    rows = Narrow.of([rows]) if rng.random() < 0.5 else rows
+    group, groups = rng.integers(0, 4, len(rows)), 4
+    picked = rng.integers(0, len(rows), len(rows))
+    ranks = rng.integers(1, rows.samples[picked] + 1)
+    cuts = rng.integers(-1, 61, (len(rows), 3))
+
+    def looked() -> list[Any]:
+        codes, blobs = packed_bins(rows)
+        unpacked = unpack(codes, blobs.each())
+        summed = intervals.sum_rows(rows.indptr, rows.bins, rows.counts, group, groups)
+        occupied = np.arange(layout.bins) if seed % 2 else np.unique(rows.bins)
+        placed = by_bin(rows, occupied, np.where(group, group, -1), groups)
+        found = Ranked(rows).entries(picked, ranks), counts_above(rows, cuts), placed, weighed(rows, layout.weights), rows.samples
+        return [each.tolist() for each in (*unpacked, *summed, *found)]
+
+    fast = looked()
+    for loop in ("unpack_rows", "sum_rows", "rank_rows", "above_rows", "weigh_rows", "place_rows", "add_rows"):
+        monkeypatch.setattr(kernel, loop, None)
+    assert fast == looked()
+
+
+@pytest.mark.parametrize("loop", [kernel.check_rows, None])
+def test_bins_that_cannot_be_are_found(loop: Any, monkeypatch) -> None:
+    monkeypatch.setattr(kernel, "check_rows", loop)
+    layout, indptr, bins, counts = fio_layout(29, 1), np.array([0, 2, 2, 3]), np.array([3, 7, 5]), np.array([1, 2, 3])
+    check_bins(layout, indptr, bins, counts, [3, 0, 3])
+    check_bins(layout, indptr, bins, counts, None)
+    for wrong, totals in ((np.array([7, 7, 5]), [3, 0, 3]), (np.array([3, 7, layout.bins]), [3, 0, 3]), (bins, [3, 1, 3])):
+        with pytest.raises(DamagedError):
+            check_bins(layout, indptr, wrong, counts, totals)
+
+
+@compiled
+def test_what_does_not_fit_rows_is_an_error() -> None:
+    one, indptr, bins, counts = (np.array(each, np.int64) for each in ([0], [0, 2], [3, 4], [5, 6]))
+    rows, place, dense = (indptr, one, bins.astype(np.uint8), counts.astype(np.uint16)), np.arange(5), np.zeros(5, np.int64)
+    kernel.place_rows(*rows, one, place, 5, dense)
+    assert dense.tolist() == [0, 0, 0, 5, 6]
+    kernel.rank_rows(*rows, np.array([11]), one)
+    assert one.tolist() == [1]
+    one[:] = 0
+    wrong = [
+        (kernel.place_rows, (*rows, one + 1, place, 5, dense)),
+        (kernel.place_rows, (*rows, one, place[:4].copy(), 5, dense)),
+        (kernel.place_rows, (*rows, one, place, 4, dense)),
+        (kernel.place_rows, (*rows, one, place, 0, dense)),
+        (kernel.place_rows, (*rows, indptr, place, 5, dense)),
+        (kernel.place_rows, (indptr + 1, *rows[1:], one, place, 5, dense)),
+        (kernel.place_rows, (indptr, one + 1, *rows[2:], one, place, 5, dense)),
+        (kernel.rank_rows, (*rows, np.array([12]), np.empty(1, np.int64))),
+        (kernel.rank_rows, (*rows, np.array([1]), np.empty(2, np.int64))),
+        (kernel.above_rows, (*rows[:3], counts[:1].copy(), one, one)),
+        (kernel.weigh_rows, (*rows, np.zeros(4), np.empty(1))),
+        (kernel.weigh_rows, (*rows, np.zeros(5), np.empty(2))),
+        (kernel.unpack_rows, (b"abc", np.array([1]), np.array([0, 2]), bins.copy(), counts.copy())),
+        (kernel.unpack_rows, (b"abcd", np.array([1]), np.array([0, 1]), one.copy(), one.copy())),
+        (kernel.unpack_rows, (b"abc", np.array([5]), np.array([0, 1]), one.copy(), one.copy())),
+        (kernel.check_rows, (indptr + 1, bins, counts, 9, one.copy())),
+        (kernel.sum_rows, (one, one, indptr, bins, counts, 4, dense, indptr.copy(), place.copy(), place.copy())),
+        (kernel.sum_rows, (one, one, indptr, bins, counts, 0, dense[:4].copy(), indptr.copy(), place.copy(), place.copy())),
+        (kernel.sum_rows, (one, one, indptr, bins, counts, 3, dense[:2].copy(), indptr.copy(), one.copy(), one.copy())),
+        (kernel.sum_rows, (one + 1, one, indptr, bins, counts, 0, dense, indptr.copy(), place.copy(), place.copy())),
+    ]
+    for loop, given in wrong:
+        with pytest.raises(ValueError, match=r"."):
+            loop(*given)
+    for given in ((np.zeros(2, np.float32)[::2], counts), (bins, np.zeros((2, 2), np.uint8)[:, 0])):
+        with pytest.raises((TypeError, ValueError, BufferError)):
+            kernel.place_rows(indptr, one, *given, one, place, 5, dense)
 
 
 @compiled
@@ -442,27 +528,6 @@ def test_operations_outside_are_an_error() -> None:
         )
         with pytest.raises(ValueError, match="outside"):
             kernel.event_rows(*columns, 10, first, 2, 64, 2, 4, *sums)
-
-
-@compiled
-@pytest.mark.parametrize("seed", range(figure(2, 10, 200)))
-def test_ranks_are_those_of_numpy(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    for _ in range(20):
-        width = rng.integers(1, 40, rng.integers(1, 30))
-        counts = rng.integers(0, rng.choice([2, 9, 2**40]), width.sum())
-        indptr = np.append(0, np.cumsum(width))
-        counts[indptr[:-1]] += 1
-        samples = intervals.row_sums(indptr, counts)
-        picked = rng.integers(0, len(width), 200)
-        ranks = rng.integers(1, samples[picked] + 1)
-        places, total = np.zeros(200, np.int64), np.append(0, np.cumsum(counts))
-        kernel.rank_rows(indptr, counts, picked, ranks, places)
-        assert places.tolist() == np.searchsorted(total[1:], total[indptr[picked]] + ranks).tolist()
-    one = np.array([1])
-    for wrong in ((np.array([0, 2]), one - 1, one), (np.array([0, 1]), one, one), (np.array([0, 1]), one - 2, one), (np.array([0, 1]), one - 1, one + 4), (np.array([-1, 1]), one - 1, one)):  # fmt: skip
-        with pytest.raises(ValueError, match="no such"):
-            kernel.rank_rows(wrong[0], one + 3, *wrong[1:], one.copy())
 
 
 # ---- words of HdrHistogram payloads

@@ -14,6 +14,7 @@ from typing import Generic
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core import kernel
 from ingest.core.errors import InputError
 from ingest.core.intervals import NO_BYTES, NO_MAX, NO_MIN, NO_SUM, Exact, Int, Intervals, Key, exact_of, gather, merged
 from ingest.core.labels import Series
@@ -154,15 +155,25 @@ def _codings(windows: Intervals) -> Int:
 
 
 def unpack(coding: NDArray[np.integer], blobs: Sequence[bytes]) -> tuple[Int, Int, Int]:
-    """Return CSR arrays (indptr, bins, counts) of packed bins, decoded in one pass per coding."""
-    codes = np.asarray(coding, np.int64)
-    present = np.flatnonzero(np.bincount(codes)).tolist()
+    """Return CSR arrays (indptr, bins, counts) of packed bins."""
     sizes = np.fromiter(map(len, blobs), np.int64, len(blobs))
+    return unpacked(np.asarray(coding, np.int64), sizes, b"".join(blobs))
+
+
+def unpacked(codes: Int, sizes: Int, text: bytes) -> tuple[Int, Int, Int]:
+    """Return CSR arrays (indptr, bins, counts) of packed bins, those of each row in its coding and so many bytes of a text."""
     itemsize = np.array([0, *(CODINGS[code].itemsize for code in sorted(CODINGS))])
     width = sizes // itemsize[codes]
     indptr = np.concatenate([[0], np.cumsum(width)])
+    if kernel.unpack_rows is not None:
+        filled = np.empty((2, int(indptr[-1])), np.int64)
+        kernel.unpack_rows(text, codes, indptr, *filled)
+        return indptr, filled[0], filled[1]
+    present = np.flatnonzero(np.bincount(codes)).tolist()
     if len(present) < 2:
-        return indptr, *_decoded(blobs, present[0] if present else 1)
+        return indptr, *_decoded([text], present[0] if present else 1)
+    ends = np.cumsum(sizes)
+    blobs = Blobs(text, ends - sizes, ends).each()
     decoded = {code: _decoded([blobs[row] for row in np.flatnonzero(codes == code).tolist()], code) for code in present}
     starts = np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1])
     taken = dict.fromkeys(present, 0)

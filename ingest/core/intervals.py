@@ -113,6 +113,8 @@ def sum_rows(indptr: Int, bins: Int, counts: Int, group: Int, groups: int) -> tu
         return np.zeros(groups + 1, np.int64), bins, counts
     check_addable([(group, indptr, counts)], groups)
     span = span_of([(group, indptr, bins, counts)])
+    if kernel.sum_rows is not None and span[1] <= DENSE_CELLS:
+        return _sum_compiled(kernel.sum_rows, indptr, bins, counts, group, groups, span)
     if groups * span[1] <= DENSE_CELLS:
         return sum_dense([(group, indptr, bins, counts)], groups, span)
     if (group[1:] < group[:-1]).any():
@@ -123,6 +125,19 @@ def sum_rows(indptr: Int, bins: Int, counts: Int, group: Int, groups: int) -> tu
     return sum_ordered([(group, indptr, bins, counts)], groups, span)
 
 
+def _sum_compiled(
+    loop: kernel.Loop, indptr: Int, bins: Int, counts: Int, group: Int, groups: int, span: tuple[int, int]
+) -> tuple[Int, Int, Int]:
+    """Return what `sum_dense` does, one row after the other: whatever their order, nothing is moved."""
+    order = np.argsort(group, kind="stable") if (group[1:] < group[:-1]).any() else np.arange(len(group))
+    pointers, cells = np.empty(groups + 1, np.int64), np.zeros(span[1], np.int64)
+    summed, sums = np.empty((2, min(len(bins), groups * span[1]) + 1), np.int64)
+    found = loop(*kernel.words(order, group, indptr, bins, counts), span[0], cells, pointers, summed, sums)
+    if 2 * found > len(sums):
+        return pointers, summed[:found], sums[:found]
+    return pointers, summed[:found].copy(), sums[:found].copy()  # so that no more is held than is there
+
+
 def sum_parts(parts: Sequence[tuple[Int, Int, Int]], group: Int, groups: int) -> tuple[Int, Int, Int]:
     """Return what `sum_rows` does of the rows of all parts (row pointers, bins, counts), laid after one another only if need be.
 
@@ -130,6 +145,8 @@ def sum_parts(parts: Sequence[tuple[Int, Int, Int]], group: Int, groups: int) ->
     """
     ends = np.cumsum([len(indptr) - 1 for indptr, _, _ in parts]).tolist()
     filled = [(group[end + 1 - len(part[0]) : end], *part) for end, part in zip(ends, parts, strict=True) if len(part[1])]
+    if len(parts) == 1 and kernel.sum_rows is not None:
+        return sum_rows(*parts[0], group, groups)
     if (sums := sum_apart(filled, groups)) is not None:
         return sums
     pointers, bins, counts = zip(*parts, strict=True)
@@ -271,6 +288,20 @@ def distinct(values: Int) -> Int:
     new = np.ones(len(ordered), np.bool_)
     new[1:] = ordered[1:] != ordered[:-1]
     return ordered[new]
+
+
+def median(values: NDArray[Any] | Sequence[float], axis: int = -1, *, keepdims: bool = False) -> Any:
+    """Return what `np.median` does of numbers along an axis, which imports masked arrays, too, and takes long of few."""
+    numbers = np.asarray(values)
+    count = numbers.shape[axis]
+    if not count:
+        return np.full(numbers.sum(axis=axis, keepdims=keepdims).shape, np.nan)[()]
+    places = [(count - 1) // 2, count // 2, *([count - 1] if numbers.dtype.kind == "f" else ())]
+    low, high, *last = np.moveaxis(np.partition(numbers, places, axis=axis).take(places, axis=axis), axis, 0)
+    middle = (low + high) / 2
+    if last:
+        middle = np.where(np.isnan(last[0]), np.nan, middle)[()]
+    return np.expand_dims(middle, axis) if keepdims else middle
 
 
 def distinct_rows(*columns: Int) -> tuple[list[Int], Int]:
@@ -619,6 +650,18 @@ class Narrow(Intervals[Key_co]):
     @counts.setter
     def counts(self, counts: Int) -> None:
         vars(Intervals)["counts"].__set__(self, *_narrowest(counts))
+
+    @property
+    def samples(self) -> Int:
+        """Return the sum of counts of each row; of narrow ones NumPy would make a wide copy of all."""
+        sums, rows = np.zeros(len(self), np.int64), np.arange(len(self))
+        if kernel.place_rows is not None:
+            held = *kernel.words(self.indptr, rows), *kernel.narrow(*self.held)
+            kernel.place_rows(*held, rows, np.zeros(self.layout.bins, np.int64), 1, sums)
+            return sums
+        for place, piece in self.pieces():
+            sums[place] = piece.samples
+        return sums
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what makes it of a pickle, which is as narrow."""

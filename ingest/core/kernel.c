@@ -26,6 +26,7 @@
 #define CONTINUED 128       /* bytes of a word but its last one are this or more */
 #define LONGEST_WORD 8
 #define FAR (UINT64_C(1) << 40)
+#define PIECE 64            /* entries of a row that are looked at together */
 #define NOT_PLAIN (-1)
 #define NO_ROOM (-2)
 
@@ -250,20 +251,6 @@ static Py_ssize_t counts_of(const uint8_t *text, Py_ssize_t size, const int64_t 
   return entries;
 }
 
-/* Find the entry of a CSR row that holds the sample of a rank, from 1 on. Returns -1 where a row is none or holds fewer. */
-static int ranked(const int64_t *indptr, Py_ssize_t rows, const int64_t *counts, Py_ssize_t entries, const int64_t *picked,
-                  const int64_t *ranks, Py_ssize_t asked, int64_t *places) {
-  for (Py_ssize_t each = 0; each < asked; each++) {
-    const int64_t row = picked[each];
-    if (row < 0 || row >= rows || indptr[row] < 0 || indptr[row + 1] > entries) return -1;
-    int64_t at = indptr[row], left = ranks[each];
-    while (at < indptr[row + 1] && (left -= counts[at]) > 0) at++;
-    if (at >= indptr[row + 1]) return -1;
-    places[each] = at;
-  }
-  return 0;
-}
-
 /* Take objects as columns of words of 64 bits, the last `written` of them to be filled in; -1 and a TypeError where one is no
  * such column. */
 static int columns_of(PyObject **objects, int number, int written, Py_buffer *columns) {
@@ -287,6 +274,40 @@ static Py_ssize_t length(const Py_buffer *column) { return column->len / WORD; }
 
 static void release(Py_buffer *columns, int number) {
   for (int k = 0; k < number; k++) PyBuffer_Release(&columns[k]);
+}
+
+/* A column of numbers from 0 on in as few bytes as they need (`Narrow` rows), or in words. */
+typedef struct {
+  const void *at;
+  Py_ssize_t wide, length;
+} Held;
+
+static inline int64_t held(const Held *column, int64_t at) {
+  switch (column->wide) {
+    case 1: return ((const uint8_t *)column->at)[at];
+    case 2: return ((const uint16_t *)column->at)[at];
+    case 4: return ((const uint32_t *)column->at)[at];
+    default: return ((const int64_t *)column->at)[at];
+  }
+}
+
+/* Take two objects, bins and counts of the same entries, as columns of whole numbers; -1 and a TypeError where one is no such. */
+static int entries_of(PyObject **objects, Py_buffer *columns, Held *entries) {
+  for (int k = 0; k < 2; k++) {
+    int found = PyObject_GetBuffer(objects[k], &columns[k], PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
+    const Py_ssize_t wide = found == 0 ? columns[k].itemsize : 0;
+    if (found == 0 && ((wide != 1 && wide != 2 && wide != 4 && wide != WORD) || (uintptr_t)columns[k].buf % (size_t)wide)) {
+      PyErr_SetString(PyExc_TypeError, "not a column of whole numbers");
+      PyBuffer_Release(&columns[k]);
+      found = -1;
+    }
+    if (found != 0) {
+      while (k-- > 0) PyBuffer_Release(&columns[k]);
+      return -1;
+    }
+    entries[k] = (Held){columns[k].buf, wide, columns[k].len / wide};
+  }
+  return 0;
 }
 
 static PyObject *fio_rows(PyObject *self, PyObject *args) {
@@ -398,26 +419,6 @@ static PyObject *add_rows(PyObject *self, PyObject *args) {
   release(c, NUMBER);
   if (failed == 0) Py_RETURN_NONE;
   PyErr_SetString(PyExc_ValueError, "rows or bins are outside of what they are added to");
-  return NULL;
-}
-
-static PyObject *rank_rows(PyObject *self, PyObject *args) {
-  enum { INDPTR, COUNTS, PICKED, RANKS, PLACES, NUMBER };
-  PyObject *o[NUMBER];
-  Py_buffer c[NUMBER];
-  int failed = -1;
-  (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOO", &o[INDPTR], &o[COUNTS], &o[PICKED], &o[RANKS], &o[PLACES])) return NULL;
-  if (columns_of(o, NUMBER, 1, c) != 0) return NULL;
-  if (length(&c[RANKS]) == length(&c[PICKED]) && length(&c[PLACES]) == length(&c[PICKED])) {
-    Py_BEGIN_ALLOW_THREADS
-    failed = ranked(c[INDPTR].buf, length(&c[INDPTR]) - 1, c[COUNTS].buf, length(&c[COUNTS]), c[PICKED].buf, c[RANKS].buf,
-                    length(&c[PICKED]), c[PLACES].buf);
-    Py_END_ALLOW_THREADS
-  }
-  release(c, NUMBER);
-  if (failed == 0) Py_RETURN_NONE;
-  PyErr_SetString(PyExc_ValueError, "no such rows, or no such ranks in them");
   return NULL;
 }
 
@@ -693,59 +694,418 @@ static PyObject *cut_levels(PyObject *self, PyObject *args) {
   return NULL;
 }
 
+/* Packed bins of many rows in one text, those of row i in coding codes[i]: records of a bin and its count, little endian, of 2 and 1,
+ * 2 and 2, 2 and 4 or 4 and 8 bytes. Returns -1 where the rows are not just so much text. */
+static int decoded(const uint8_t *p, Py_ssize_t size, const int64_t *codes, const int64_t *indptr, Py_ssize_t rows, int64_t *bins,
+                   int64_t *counts, Py_ssize_t entries) {
+  static const int wide_bins[] = {0, 2, 2, 2, 4}, wide_counts[] = {0, 1, 2, 4, 8};
+  if (indptr[0] != 0 || indptr[rows] != entries) return -1;
+  for (Py_ssize_t row = 0; row < rows; row++) {
+    const int64_t code = codes[row], first = indptr[row], end = indptr[row + 1];
+    if (code < 1 || code > 4 || end < first || end > entries) return -1;
+    const int bin = wide_bins[code], count = wide_counts[code];
+    if (size / (bin + count) < end - first) return -1;
+    size -= (bin + count) * (end - first);
+    if (code == 1) { /* that of most rows */
+      for (int64_t at = first; at < end; at++, p += 3) {
+        bins[at] = p[0] | p[1] << 8;
+        counts[at] = p[2];
+      }
+      continue;
+    }
+    for (int64_t at = first; at < end; at++) {
+      uint64_t value = 0;
+      for (int k = 0; k < bin; k++) value |= (uint64_t)*p++ << 8 * k;
+      bins[at] = (int64_t)value;
+      value = 0;
+      for (int k = 0; k < count; k++) value |= (uint64_t)*p++ << 8 * k;
+      counts[at] = (int64_t)value;
+    }
+  }
+  return size == 0 ? 0 : -1;
+}
+
+static PyObject *unpack_rows(PyObject *self, PyObject *args) {
+  enum { CODES, INDPTR, BINS, COUNTS, NUMBER };
+  PyObject *o[NUMBER];
+  Py_buffer text, c[NUMBER];
+  int failed = -1;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "y*OOOO", &text, &o[CODES], &o[INDPTR], &o[BINS], &o[COUNTS])) return NULL;
+  if (columns_of(o, NUMBER, 2, c) != 0) {
+    PyBuffer_Release(&text);
+    return NULL;
+  }
+  if (length(&c[INDPTR]) == length(&c[CODES]) + 1 && length(&c[BINS]) == length(&c[COUNTS])) {
+    Py_BEGIN_ALLOW_THREADS
+    failed = decoded(text.buf, text.len, c[CODES].buf, c[INDPTR].buf, length(&c[CODES]), c[BINS].buf, c[COUNTS].buf,
+                     length(&c[BINS]));
+    Py_END_ALLOW_THREADS
+  }
+  PyBuffer_Release(&text);
+  release(c, NUMBER);
+  if (failed == 0) Py_RETURN_NONE;
+  PyErr_SetString(PyExc_ValueError, "the text is not just so many records");
+  return NULL;
+}
+
+/* Whether the bins of each CSR row rise from 0 on and are below `most`; its counts are added up. -1 where row pointers do not fit. */
+static int risen(const int64_t *indptr, const int64_t *bins, const int64_t *counts, Py_ssize_t entries, Py_ssize_t rows,
+                 int64_t most, int64_t *sums) {
+  int rising = 1;
+  for (Py_ssize_t row = 0; row < rows; row++) {
+    const int64_t first = indptr[row], end = indptr[row + 1];
+    if (first < 0 || end < first || end > entries) return -1;
+    int64_t before = -1;
+    uint64_t sum = 0;
+    for (int64_t at = first; at < end; at++) {
+      rising &= bins[at] > before;
+      before = bins[at];
+      sum += (uint64_t)counts[at];
+    }
+    rising &= before < most;
+    sums[row] = (int64_t)sum;
+  }
+  return rising;
+}
+
+static PyObject *check_rows(PyObject *self, PyObject *args) {
+  enum { INDPTR, BINS, COUNTS, SUMS, NUMBER };
+  PyObject *o[NUMBER];
+  Py_buffer c[NUMBER];
+  long long most;
+  int found = -1;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOLO", &o[INDPTR], &o[BINS], &o[COUNTS], &most, &o[SUMS])) return NULL;
+  if (columns_of(o, NUMBER, 1, c) != 0) return NULL;
+  if (length(&c[INDPTR]) == length(&c[SUMS]) + 1 && length(&c[BINS]) == length(&c[COUNTS])) {
+    Py_BEGIN_ALLOW_THREADS
+    found = risen(c[INDPTR].buf, c[BINS].buf, c[COUNTS].buf, length(&c[BINS]), length(&c[SUMS]), most, c[SUMS].buf);
+    Py_END_ALLOW_THREADS
+  }
+  release(c, NUMBER);
+  if (found >= 0) return PyBool_FromLong(found);
+  PyErr_SetString(PyExc_ValueError, "rows do not fit");
+  return NULL;
+}
+
+/* Add up CSR rows, row order[i] to row group[order[i]], which rises with i: `cells` (zero before and after) holds a sum from bin `low`
+ * on. Sums of zero are left out. Returns how many there are, -1 where a row or bin is outside or there is no room. */
+static Py_ssize_t together(const int64_t *order, const int64_t *group, Py_ssize_t rows, const int64_t *indptr, const int64_t *bins,
+                           const int64_t *counts, Py_ssize_t entries, int64_t low, uint64_t *cells, Py_ssize_t width,
+                           int64_t *pointers, Py_ssize_t groups, int64_t *summed, int64_t *sums, Py_ssize_t room) {
+  Py_ssize_t found = 0, at = 0;
+  pointers[0] = 0;
+  for (Py_ssize_t to = 0; to < groups; to++) {
+    Py_ssize_t least = width, most = -1;
+    for (; at < rows; at++) {
+      const int64_t row = order[at];
+      if (row < 0 || row >= rows) return -1;
+      if (group[row] != to) break;
+      const int64_t first = indptr[row], end = indptr[row + 1];
+      if (first < 0 || end < first || end > entries) return -1;
+      for (int64_t place = first; place < end; place++) {
+        const int64_t bin = bins[place] - low;
+        if (bin < 0 || bin >= width) return -1;
+        cells[bin] += (uint64_t)counts[place];
+        if (bin < least) least = bin;
+        if (bin > most) most = bin;
+      }
+    }
+    for (Py_ssize_t bin = least; bin <= most; bin++) { /* without asking: what a zero has written, the next one writes over */
+      if (found == room) return -1;
+      summed[found] = bin + low;
+      sums[found] = (int64_t)cells[bin];
+      found += cells[bin] != 0;
+      cells[bin] = 0;
+    }
+    pointers[to + 1] = found;
+  }
+  return at == rows ? found : -1;
+}
+
+static PyObject *sum_rows(PyObject *self, PyObject *args) {
+  enum { ORDER, GROUP, INDPTR, BINS, COUNTS, CELLS, POINTERS, SUMMED, SUMS, NUMBER };
+  PyObject *o[NUMBER];
+  Py_buffer c[NUMBER];
+  long long low;
+  Py_ssize_t found = -1;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOOLOOOO", &o[ORDER], &o[GROUP], &o[INDPTR], &o[BINS], &o[COUNTS], &low, &o[CELLS], &o[POINTERS],
+                        &o[SUMMED], &o[SUMS]))
+    return NULL;
+  if (columns_of(o, NUMBER, 4, c) != 0) return NULL;
+  if (length(&c[ORDER]) == length(&c[GROUP]) && length(&c[INDPTR]) == length(&c[GROUP]) + 1 &&
+      length(&c[BINS]) == length(&c[COUNTS]) && length(&c[POINTERS]) > 0) {
+    Py_BEGIN_ALLOW_THREADS
+    found = together(c[ORDER].buf, c[GROUP].buf, length(&c[GROUP]), c[INDPTR].buf, c[BINS].buf, c[COUNTS].buf, length(&c[BINS]), low,
+                     c[CELLS].buf, length(&c[CELLS]), c[POINTERS].buf, length(&c[POINTERS]) - 1, c[SUMMED].buf, c[SUMS].buf,
+                     least(length(&c[SUMMED]), length(&c[SUMS])));
+    Py_END_ALLOW_THREADS
+  }
+  release(c, NUMBER);
+  if (found >= 0) return PyLong_FromSsize_t(found);
+  PyErr_SetString(PyExc_ValueError, "rows, bins or sums are outside of what they are added to");
+  return NULL;
+}
+
+/* CSR rows as they are held, and which of them are looked at. */
+typedef struct {
+  const int64_t *indptr, *chosen;
+  Py_ssize_t rows, many;
+  Held bins, counts;
+} Some;
+
+/* Take objects as such rows, each of the chosen ones whole; -1 and an error where they are none. */
+static int some_of(PyObject **objects, Py_buffer *columns, Some *some) {
+  Held entries[2];
+  if (columns_of(objects, 2, 0, columns) != 0) return -1;
+  if (entries_of(objects + 2, columns + 2, entries) != 0) {
+    release(columns, 2);
+    return -1;
+  }
+  *some = (Some){columns[0].buf, columns[1].buf, length(&columns[0]) - 1, length(&columns[1]), entries[0], entries[1]};
+  int fits = entries[0].length == entries[1].length;
+  for (Py_ssize_t k = 0; fits && k < some->many; k++) {
+    const int64_t row = some->chosen[k];
+    fits = row >= 0 && row < some->rows && some->indptr[row] >= 0 && some->indptr[row] <= some->indptr[row + 1] &&
+           some->indptr[row + 1] <= entries[0].length;
+  }
+  if (fits) return 0;
+  release(columns, 4);
+  PyErr_SetString(PyExc_ValueError, "no such rows");
+  return -1;
+}
+
+/* Add the counts of rows to `dense`, rows of `width` cells: those of chosen row i to row group[i], that of a bin to cell place[bin].
+ * -1 where one is outside. */
+static int placed(const Some *some, const int64_t *group, const int64_t *place, Py_ssize_t bins, int64_t width, int64_t *dense,
+                  Py_ssize_t cells) {
+  if (width < 1) return -1;
+  for (Py_ssize_t k = 0; k < some->many; k++) {
+    const int64_t row = some->chosen[k];
+    if (group[k] < 0 || group[k] >= cells / width) return -1;
+    uint64_t *to = (uint64_t *)dense + group[k] * width;
+    for (int64_t at = some->indptr[row]; at < some->indptr[row + 1]; at++) {
+      const int64_t bin = held(&some->bins, at);
+      if (bin < 0 || bin >= bins || place[bin] < 0 || place[bin] >= width) return -1;
+      to[place[bin]] += (uint64_t)held(&some->counts, at);
+    }
+  }
+  return 0;
+}
+
+static PyObject *place_rows(PyObject *self, PyObject *args) {
+  enum { INDPTR, CHOSEN, BINS, COUNTS, GROUP, PLACE, DENSE, NUMBER };
+  PyObject *o[NUMBER];
+  Py_buffer c[NUMBER];
+  Some some;
+  long long width;
+  int failed = -1;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOOOLO", &o[INDPTR], &o[CHOSEN], &o[BINS], &o[COUNTS], &o[GROUP], &o[PLACE], &width, &o[DENSE]))
+    return NULL;
+  if (some_of(o, c, &some) != 0) return NULL;
+  if (columns_of(o + GROUP, NUMBER - GROUP, 1, c + GROUP) != 0) {
+    release(c, GROUP);
+    return NULL;
+  }
+  if (length(&c[GROUP]) == some.many) {
+    Py_BEGIN_ALLOW_THREADS
+    failed = placed(&some, c[GROUP].buf, c[PLACE].buf, length(&c[PLACE]), width, c[DENSE].buf, length(&c[DENSE]));
+    Py_END_ALLOW_THREADS
+  }
+  release(c, NUMBER);
+  if (failed == 0) Py_RETURN_NONE;
+  PyErr_SetString(PyExc_ValueError, "rows or bins are outside of what they are added to");
+  return NULL;
+}
+
+/* Find in rows the entries that hold the samples of `ranks` (chosen x ranks), 1 being the lowest. -1 where a row has fewer. */
+static int ranked(const Some *some, const int64_t *ranks, Py_ssize_t each, int64_t *out) {
+  for (Py_ssize_t k = 0; k < some->many * each; k++) {
+    const int64_t row = some->chosen[k / each], end = some->indptr[row + 1];
+    int64_t at = some->indptr[row], rest = ranks[k];
+    while (at < end && rest > held(&some->counts, at)) rest -= held(&some->counts, at++);
+    if (at == end) return -1;
+    out[k] = at;
+  }
+  return 0;
+}
+
+/* Add up the counts of rows above each of `each` bins of their own, (chosen x each). Bins rise. */
+static int above(const Some *some, const int64_t *cuts, Py_ssize_t each, int64_t *out) {
+  for (Py_ssize_t k = 0; k < some->many * each; k++) {
+    const int64_t row = some->chosen[k / each];
+    uint64_t sum = 0;
+    for (int64_t at = some->indptr[row + 1]; at > some->indptr[row] && held(&some->bins, at - 1) > cuts[k]; at--)
+      sum += (uint64_t)held(&some->counts, at - 1);
+    out[k] = (int64_t)sum;
+  }
+  return 0;
+}
+
+static PyObject *of_each(PyObject *args, int (*find)(const Some *, const int64_t *, Py_ssize_t, int64_t *)) {
+  enum { INDPTR, CHOSEN, BINS, COUNTS, ASKED, OUT, NUMBER };
+  PyObject *o[NUMBER];
+  Py_buffer c[NUMBER];
+  Some some;
+  int failed = -1;
+  if (!PyArg_ParseTuple(args, "OOOOOO", &o[INDPTR], &o[CHOSEN], &o[BINS], &o[COUNTS], &o[ASKED], &o[OUT])) return NULL;
+  if (some_of(o, c, &some) != 0) return NULL;
+  if (columns_of(o + ASKED, 2, 1, c + ASKED) != 0) {
+    release(c, ASKED);
+    return NULL;
+  }
+  const Py_ssize_t asked = length(&c[ASKED]), each = some.many ? asked / some.many : 0;
+  if (asked == some.many * each && length(&c[OUT]) == asked) {
+    Py_BEGIN_ALLOW_THREADS
+    failed = find(&some, c[ASKED].buf, each, c[OUT].buf);
+    Py_END_ALLOW_THREADS
+  }
+  release(c, NUMBER);
+  if (failed == 0) Py_RETURN_NONE;
+  PyErr_SetString(PyExc_ValueError, "rows do not have what is asked");
+  return NULL;
+}
+
+static inline double term(const Some *some, const double *weights, int64_t at) {
+  return (double)held(&some->counts, at) * weights[held(&some->bins, at)];
+}
+
+/* The sum of counts times the weights of their bins, `many` entries from `at` on, in the order in which NumPy adds up (pairwise). */
+static double weighed(const Some *some, const double *weights, int64_t at, int64_t many) {
+  if (many < 8) {
+    double sum = 0;
+    for (int64_t k = at; k < at + many; k++) sum += term(some, weights, k);
+    return sum;
+  }
+  if (many <= 128) {
+    double lanes[8];
+    int64_t k = at;
+    for (int lane = 0; lane < 8; lane++) lanes[lane] = term(some, weights, k + lane);
+    for (k += 8; k + 8 <= at + many; k += 8)
+      for (int lane = 0; lane < 8; lane++) lanes[lane] += term(some, weights, k + lane);
+    double sum = ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+    for (; k < at + many; k++) sum += term(some, weights, k);
+    return sum;
+  }
+  const int64_t half = many / 2 - many / 2 % 8;
+  return weighed(some, weights, at, half) + weighed(some, weights, at + half, many - half);
+}
+
+static PyObject *weigh_rows(PyObject *self, PyObject *args) {
+  enum { INDPTR, CHOSEN, BINS, COUNTS, WEIGHTS, OUT, NUMBER };
+  PyObject *o[NUMBER];
+  Py_buffer c[NUMBER];
+  Some some;
+  int failed = -1;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOOO", &o[INDPTR], &o[CHOSEN], &o[BINS], &o[COUNTS], &o[WEIGHTS], &o[OUT])) return NULL;
+  if (some_of(o, c, &some) != 0) return NULL;
+  if (columns_of(o + WEIGHTS, 2, 1, c + WEIGHTS) != 0) {
+    release(c, WEIGHTS);
+    return NULL;
+  }
+  if (length(&c[OUT]) == some.many) {
+    const double *weights = c[WEIGHTS].buf;
+    double *out = c[OUT].buf;
+    Py_BEGIN_ALLOW_THREADS
+    failed = 0;
+    for (Py_ssize_t k = 0; k < some.many && !failed; k++) {
+      const int64_t first = some.indptr[some.chosen[k]], end = some.indptr[some.chosen[k] + 1];
+      for (int64_t at = first; at < end; at++) {
+        const int64_t bin = held(&some.bins, at);
+        failed |= bin < 0 || bin >= length(&c[WEIGHTS]);
+      }
+      if (!failed) out[k] = first == end ? 0 : term(&some, weights, first) + weighed(&some, weights, first + 1, end - first - 1);
+    }
+    Py_END_ALLOW_THREADS
+  }
+  release(c, NUMBER);
+  if (failed == 0) Py_RETURN_NONE;
+  PyErr_SetString(PyExc_ValueError, "rows do not have such weights");
+  return NULL;
+}
+
+static PyObject *rank_rows(PyObject *self, PyObject *args) {
+  (void)self;
+  return of_each(args, ranked);
+}
+
+static PyObject *above_rows(PyObject *self, PyObject *args) {
+  (void)self;
+  return of_each(args, above);
+}
+
 typedef struct {
   const double *values, *under, *upto, *knots, *area, *below;
   Py_ssize_t bins, many;
 } Reference;
 
-/* Fill in of each CSR row its samples times the area by which its quantile function lies above that of a reference. Of each bin
- * are known its value, the share of the reference below it and the integral of that share up to it; of the reference its knots,
- * the integral up to each and the share up to each. Returns -1 where a row is empty or a bin is none. */
-static int gained(const int64_t *indptr, const int64_t *bins, const int64_t *counts, Py_ssize_t entries, Py_ssize_t rows,
-                  const Reference *other, double *out) {
-  for (Py_ssize_t row = 0; row < rows; row++) {
-    const int64_t first = indptr[row], end = indptr[row + 1];
-    if (first < 0 || end <= first || end > entries) return -1;
+/* Fill in of each row its samples times the area by which its quantile function lies above that of a reference. Of each bin are
+ * known its value, the share of the reference below it and the integral of that share up to it; of the reference its knots, the
+ * integral up to each and the share up to each. Returns -1 where a row is empty or a bin is none. */
+static int gained(const Some *some, const Reference *other, double *out) {
+  for (Py_ssize_t k = 0; k < some->many; k++) {
+    const int64_t first = some->indptr[some->chosen[k]], end = some->indptr[some->chosen[k] + 1];
+    if (end == first) return -1;
     int64_t total = 0, before = 0;
     for (int64_t at = first; at < end; at++) {
-      if (bins[at] < 0 || bins[at] >= other->bins) return -1;
-      total += counts[at];
+      const int64_t bin = held(&some->bins, at);
+      if (bin < 0 || bin >= other->bins) return -1;
+      total += held(&some->counts, at);
     }
     double sum = 0;
     Py_ssize_t place = 0;
-    for (int64_t at = first; at + 1 < end; at++) {
-      before += counts[at];
-      const double share = (double)before / (double)total;
-      const int64_t bin = bins[at], next = bins[at + 1];
-      if (!(other->under[next] > share)) continue;
-      while (place + 1 < other->many && other->below[place] <= share) place++; /* shares rise within a row */
-      const double low = other->values[bin], since = other->knots[place];
-      const double upto = since <= low ? other->upto[bin] : other->area[place];
-      sum += other->upto[next] - upto - share * (other->values[next] - (since > low ? since : low));
+    for (int64_t from = first; from + 1 < end; from += PIECE) {
+      /* Where the reference lies above the level of a step before its end: half of all steps, which no processor foresees. */
+      const int64_t until = from + PIECE < end - 1 ? from + PIECE : end - 1;
+      double shares[PIECE];
+      int64_t steps[PIECE];
+      int many = 0;
+      for (int64_t at = from; at < until; at++) {
+        before += held(&some->counts, at);
+        shares[many] = (double)before / (double)total;
+        steps[many] = at;
+        many += other->under[held(&some->bins, at + 1)] > shares[many];
+      }
+      for (int step = 0; step < many; step++) {
+        const double share = shares[step];
+        while (place + 1 < other->many && other->below[place] <= share) place++; /* shares rise within a row */
+        const int64_t bin = held(&some->bins, steps[step]), next = held(&some->bins, steps[step] + 1);
+        const double low = other->values[bin], since = other->knots[place];
+        const double upto = since <= low ? other->upto[bin] : other->area[place];
+        sum += other->upto[next] - upto - share * (other->values[next] - (since > low ? since : low));
+      }
     }
-    sum += other->upto[bins[first]];
-    out[row] = sum > 0 ? (double)total * sum : 0;
+    sum += other->upto[held(&some->bins, first)];
+    out[k] = sum > 0 ? (double)total * sum : 0;
   }
   return 0;
 }
 
 static PyObject *excess_rows(PyObject *self, PyObject *args) {
-  enum { INDPTR, BINS, COUNTS, VALUES, UNDER, UPTO, KNOTS, AREA, BELOW, OUT, NUMBER };
+  enum { INDPTR, CHOSEN, BINS, COUNTS, VALUES, UNDER, UPTO, KNOTS, AREA, BELOW, OUT, NUMBER };
   PyObject *o[NUMBER];
   Py_buffer c[NUMBER];
+  Some some;
   int failed = -1;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OOOOOOOOOO", &o[INDPTR], &o[BINS], &o[COUNTS], &o[VALUES], &o[UNDER], &o[UPTO], &o[KNOTS], &o[AREA],
-                        &o[BELOW], &o[OUT]))
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOOO", &o[INDPTR], &o[CHOSEN], &o[BINS], &o[COUNTS], &o[VALUES], &o[UNDER], &o[UPTO],
+                        &o[KNOTS], &o[AREA], &o[BELOW], &o[OUT]))
     return NULL;
-  if (columns_of(o, NUMBER, 1, c) != 0) return NULL;
+  if (some_of(o, c, &some) != 0) return NULL;
+  if (columns_of(o + VALUES, NUMBER - VALUES, 1, c + VALUES) != 0) {
+    release(c, VALUES);
+    return NULL;
+  }
   const Reference other = {c[VALUES].buf, c[UNDER].buf,       c[UPTO].buf,       c[KNOTS].buf,
                            c[AREA].buf,   c[BELOW].buf, length(&c[VALUES]), length(&c[KNOTS])};
-  if (length(&c[INDPTR]) == length(&c[OUT]) + 1 && length(&c[BINS]) == length(&c[COUNTS]) && other.many > 0 &&
-      length(&c[UNDER]) == other.bins && length(&c[UPTO]) == other.bins && length(&c[AREA]) == other.many &&
-      length(&c[BELOW]) == other.many) {
+  if (length(&c[OUT]) == some.many && other.many > 0 && length(&c[UNDER]) == other.bins && length(&c[UPTO]) == other.bins &&
+      length(&c[AREA]) == other.many && length(&c[BELOW]) == other.many) {
     Py_BEGIN_ALLOW_THREADS
-    failed = gained(c[INDPTR].buf, c[BINS].buf, c[COUNTS].buf, length(&c[BINS]), length(&c[OUT]), &other, c[OUT].buf);
+    failed = gained(&some, &other, c[OUT].buf);
     Py_END_ALLOW_THREADS
   }
   release(c, NUMBER);
@@ -769,9 +1129,6 @@ static PyMethodDef functions[] = {
     {"add_rows", add_rows, METH_VARARGS,
      "add_rows(group, indptr, bins, counts, low, width, dense): add CSR rows to rows of `width` bins.\n\n"
      "The first of these bins is `low`. All are int64. ValueError where one is outside."},
-    {"rank_rows", rank_rows, METH_VARARGS,
-     "rank_rows(indptr, counts, picked, ranks, places): fill in which entry of each picked CSR row holds the sample of its rank.\n\n"
-     "All are int64, ranks from 1 on. ValueError where a row is none or holds fewer samples."},
     {"share", share, METH_VARARGS,
      "share(counts, indptr, part, whole, before): fill in the counts of the share part/whole of each CSR row, all int64.\n\n"
      "ValueError where a part is none of its whole."},
@@ -789,8 +1146,28 @@ static PyMethodDef functions[] = {
      "below (int64, sets x counts x places) are sums before each place, weights (sets x counts) those of x log x, due (sets x\n"
      "places, or empty) sums of what was due, logs logarithms from 0 to 2^18; best (places) is scratch, back (int64) sets x places."},
     {"excess_rows", excess_rows, METH_VARARGS,
-     "excess_rows(indptr, bins, counts, values, under, upto, knots, area, below, out): fill in the excess of CSR rows.\n\n"
+     "excess_rows(indptr, chosen, bins, counts, values, under, upto, knots, area, below, out): fill in the excess of chosen CSR rows.\n\n"
      "values, under and upto are of each bin, knots, area and below of the reference; ValueError where a bin is none of these."},
+    {"unpack_rows", unpack_rows, METH_VARARGS,
+     "unpack_rows(text, codes, indptr, bins, counts): fill in bins and counts (int64) of packed rows, each in its coding (1 to 4).\n\n"
+     "ValueError where the text is not just so many records."},
+    {"check_rows", check_rows, METH_VARARGS,
+     "check_rows(indptr, bins, counts, most, sums) -> whether the bins of each CSR row rise, from 0 on and below `most`\n\n"
+     "sums (int64) of counts are filled in, one a row."},
+    {"sum_rows", sum_rows, METH_VARARGS,
+     "sum_rows(order, group, indptr, bins, counts, low, cells, pointers, summed, sums) -> how many sums there are\n\n"
+     "Rows are added to row `group`, which rises in their `order`; cells are zeros, one a bin from `low` on. pointers, summed (bins)\n"
+     "and sums are filled in. ValueError where one is outside."},
+    {"place_rows", place_rows, METH_VARARGS,
+     "place_rows(indptr, chosen, bins, counts, group, place, width, dense): add chosen CSR rows to rows of `width` cells.\n\n"
+     "group says to which, place (one a bin) to which cell. Bins and counts may be narrow. ValueError where one is outside."},
+    {"rank_rows", rank_rows, METH_VARARGS,
+     "rank_rows(indptr, chosen, bins, counts, ranks, out): fill in the entries that hold samples of CSR rows, (chosen x ranks).\n\n"
+     "Bins and counts may be narrow. ValueError where a row has fewer."},
+    {"weigh_rows", weigh_rows, METH_VARARGS,
+     "weigh_rows(indptr, chosen, bins, counts, weights, out): fill in the sums of counts times weights (one a bin) of chosen CSR rows."},
+    {"above_rows", above_rows, METH_VARARGS,
+     "above_rows(indptr, chosen, bins, counts, cuts, out): fill in the counts of chosen CSR rows above bins, (chosen x cuts)."},
     {NULL, NULL, 0, NULL},
 };
 

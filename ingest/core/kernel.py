@@ -32,17 +32,28 @@ def words(*columns: NDArray[Any]) -> Iterator[NDArray[np.int64]]:
     return (np.ascontiguousarray(column, np.int64) for column in columns)
 
 
+def narrow(*columns: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Yield columns as those loops take them that take fewer bytes, too: unsigned numbers as they are, all others as `words`."""
+    return (np.ascontiguousarray(column, column.dtype if column.dtype.kind == "u" else np.int64) for column in columns)
+
+
 _compiled = _found()
 fio_rows: Loop | None = getattr(_compiled, "fio_rows", None)
 hdr_rows: Loop | None = getattr(_compiled, "hdr_rows", None)
 integer_rows: Loop | None = getattr(_compiled, "integer_rows", None)
 add_rows: Loop | None = getattr(_compiled, "add_rows", None)
-rank_rows: Loop | None = getattr(_compiled, "rank_rows", None)
 share: Loop | None = getattr(_compiled, "share", None)
 event_rows: Loop | None = getattr(_compiled, "event_rows", None)
 stretches: Loop | None = getattr(_compiled, "stretches", None)
 cut_levels: Loop | None = getattr(_compiled, "cut_levels", None)
 excess_rows: Loop | None = getattr(_compiled, "excess_rows", None)
+unpack_rows: Loop | None = getattr(_compiled, "unpack_rows", None)
+check_rows: Loop | None = getattr(_compiled, "check_rows", None)
+sum_rows: Loop | None = getattr(_compiled, "sum_rows", None)
+place_rows: Loop | None = getattr(_compiled, "place_rows", None)
+rank_rows: Loop | None = getattr(_compiled, "rank_rows", None)
+weigh_rows: Loop | None = getattr(_compiled, "weigh_rows", None)
+above_rows: Loop | None = getattr(_compiled, "above_rows", None)
 
 
 def in_words() -> str:

@@ -200,11 +200,10 @@ class Layout:
             return _middles(self).take(bins)
         return self._middles_of(bins)
 
-    def weights_of(self, bins: Int) -> Float:
-        """Return the middles of bins as new floating-point numbers, for sums of latencies."""
-        if len(bins) > self.bins and self.has_bins:
-            return _float_middles(self).take(bins)
-        return self.middles_of(bins).astype(np.float64)
+    @property
+    def weights(self) -> Float:
+        """Return the middles of all bins as floating-point numbers, for sums of latencies."""
+        return _float_middles(self)
 
     def _middles_of(self, bins: Int) -> Int:
         lower = self.edges[bins]

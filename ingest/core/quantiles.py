@@ -122,7 +122,7 @@ class Ranked:
     def __init__(self, rows: Intervals, *, by: Int | None = None) -> None:
         self.mixed = rows.mixed
         self.rows = _ordered(rows, _ends(rows) if by is None else by) if self.mixed.any() else rows
-        self.samples = row_sums(rows.indptr, rows.counts)
+        self.samples = rows.samples
         self._sorted = surely_addable([self.samples])
         self._carrying: dict[Percentile, tuple[Int, Int, Int]] = {}
 
@@ -135,15 +135,16 @@ class Ranked:
 
     def entries(self, picked: Int, ranks: Int) -> Int:
         """Return, for each picked row, the entry that holds the sample of its rank (1 = smallest); rows must not be empty."""
+        if kernel.rank_rows is not None and "total" not in vars(self) and len(picked) <= 2 * len(self.rows):
+            places = np.empty(len(picked), np.int64)
+            rows = *kernel.words(self.rows.indptr, picked), *kernel.narrow(*self.rows.held)
+            kernel.rank_rows(*rows, *kernel.words(ranks), places)
+            return places
         if not self._sorted:
             places = np.empty(len(picked), np.int64)
             for place, (row, rank) in enumerate(zip(picked.tolist(), ranks.tolist(), strict=True)):
                 begin, end = self.rows.indptr[row : row + 2].tolist()
                 places[place] = begin + np.searchsorted(self.total[begin + 1 : end + 1] - self.total[begin], rank, side="left")
-            return places
-        if kernel.rank_rows is not None and "total" not in vars(self):
-            places = np.empty(len(picked), np.int64)
-            kernel.rank_rows(*kernel.words(self.rows.indptr, self.rows.counts, picked, ranks), places)
             return places
         return np.searchsorted(self.total[1:], self.total[self.rows.indptr[picked]] + ranks, side="left")
 
@@ -169,7 +170,7 @@ class Ranked:
     def values(self, picked: Int, ranks: Int, entries: Int | None = None) -> Int:
         """Return the reported value in ns of the sample of each rank; `entries` are those that hold them, where known."""
         held = self.entries(picked, ranks) if entries is None else entries
-        layout, bins = self.rows.layout, self.rows.bins[held]
+        layout, bins = self.rows.layout, self.rows.held[0][held].astype(np.int64)
         values = layout.values[bins]
         unlike = np.flatnonzero(self.mixed[picked])
         if len(unlike):
@@ -288,6 +289,34 @@ def reported(rows: Intervals) -> Int:
     return within_exact(rows, rows.row, values)
 
 
+def weighed(rows: Intervals, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sum of counts times the weights of their bins, one a bin of the layout, of each row; none is empty."""
+    out = np.empty(len(rows))
+    if kernel.weigh_rows is not None:
+        held = *kernel.words(rows.indptr, np.arange(len(rows))), *kernel.narrow(*rows.held)
+        kernel.weigh_rows(*held, weights, out)
+        return out
+    for piece, part in rows.pieces():
+        out[piece] = np.add.reduceat(part.counts * weights[part.bins], part.indptr[:-1])
+    return out
+
+
+def counts_above(rows: Intervals, bins: Int) -> Int:
+    """Return how many samples of each row lie above bins of its own, (rows, cuts) of both."""
+    out = np.empty(bins.shape, np.int64)
+    if kernel.above_rows is not None:
+        held = *kernel.words(rows.indptr, np.arange(len(rows))), *kernel.narrow(*rows.held)
+        kernel.above_rows(*held, *kernel.words(bins), out)
+        return out
+    for piece, part in rows.pieces():
+        total = np.append(0, np.cumsum(part.counts))
+        first = np.arange(len(part)) * part.layout.bins  # bins rise within each row
+        entries = np.repeat(first, np.diff(part.indptr)) + part.bins
+        upto = np.searchsorted(entries, first[:, None] + bins[piece], side="right")
+        out[piece] = total[part.indptr[1:], None] - total[upto]
+    return out
+
+
 def percentile_values(
     rows: Intervals,
     percentile: Percentile,
@@ -396,9 +425,11 @@ def extremes(rows: Intervals, ranked: Ranked | None = None) -> tuple[NDArray[Any
         mean = np.where(exact.known_sum, exact.sum_ns / rows.samples, np.nan)
         return least, most, mean, exact.known_min & exact.known_max
     low, high = _outermost(rows)
-    weighted = rows.layout.weights_of(rows.bins)
-    weighted *= rows.counts
-    sums = np.add.reduceat(weighted, rows.indptr[:-1]) if len(rows) else weighted
+    if rows.indptr[-1] > rows.layout.bins:
+        sums: NDArray[Any] = weighed(rows, rows.layout.weights)
+    else:
+        weights = rows.layout.middles_of(rows.bins) * rows.counts.astype(np.float64)
+        sums = np.add.reduceat(weights, rows.indptr[:-1]) if len(rows) else weights
     known = np.zeros(len(rows), np.bool_)
     if rows.exact is not None:
         known = rows.exact.known
@@ -416,7 +447,8 @@ def _outermost(rows: Intervals) -> tuple[Int, Int]:
     """Return the lowest and the highest latency in ns of the bins of each row, of an open one its lower edge."""
     layout, first = rows.layout, rows.indptr[:-1]
     if not isinstance(layout.timed, Mixed) or not len(rows):
-        return layout.lowest_of(rows.bins[first]), layout.highest_of(rows.bins[rows.indptr[1:] - 1])
+        least, most = (rows.held[0][places].astype(np.int64) for places in (first, rows.indptr[1:] - 1))
+        return layout.lowest_of(least), layout.highest_of(most)
     lows: Int = np.minimum.reduceat(layout.lowest_of(rows.bins), first)
     highs: Int = np.maximum.reduceat(layout.highest_of(rows.bins), first)
     return lows, highs

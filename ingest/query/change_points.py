@@ -23,6 +23,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ingest.core.intervals import median
 from ingest.core.layout import Float
 
 METHOD = "likelihood of a step against a series that wanders, 99 %"
@@ -87,7 +88,7 @@ def change_points(values: Float, least: float = LEAST_CHANGE) -> list[int]:
     places.sort()
     while places:
         cuts = [0, *places, len(logs)]
-        middle = [float(np.median(logs[a:b])) for a, b in pairwise(cuts)]
+        middle = [float(median(logs[a:b])) for a, b in pairwise(cuts)]
         sizes = [abs(b - a) for a, b in pairwise(middle)]
         smallest = min(range(len(sizes)), key=sizes.__getitem__)
         if sizes[smallest] > math.log(least) + ALIKE:
@@ -102,8 +103,8 @@ def tamed(logs: Float, around: int = AROUND) -> Float:
     if count < around:
         return logs
     first = np.clip(np.arange(count) - around // 2, 0, count - around)
-    middle = np.median(logs[first[:, None] + np.arange(around)], axis=1)
-    reach = CLIP * float(np.median(np.abs(logs - middle)))
+    middle = median(logs[first[:, None] + np.arange(around)], axis=1)
+    reach = CLIP * float(median(np.abs(logs - middle)))
     return np.clip(logs, middle - reach, middle + reach) if reach else logs
 
 

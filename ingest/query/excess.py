@@ -40,8 +40,9 @@ def excess_of(rows: Intervals[Group], group: Int, reference: Intervals[Group]) -
     out = np.zeros(len(rows))
     order = np.argsort(group, kind="stable")
     edges = np.searchsorted(group[order], np.arange(len(reference) + 1))
+    held = [*kernel.narrow(*rows.held)]
     for code in range(len(reference)):
-        mine = np.sort(order[edges[code] : edges[code + 1]])
+        mine = order[edges[code] : edges[code + 1]]
         if not len(mine):
             continue
         kept = slice(int(reference.indptr[code]), int(reference.indptr[code + 1]))
@@ -54,13 +55,13 @@ def excess_of(rows: Intervals[Group], group: Int, reference: Intervals[Group]) -
         place = np.searchsorted(knots, values) - 1
         under = np.where(place < 0, 0.0, below[np.maximum(place, 0)])  # of F_reference, just before each bin
         known = values, under, upto, knots, area, below
+        if kernel.excess_rows is not None:
+            excess = np.empty(len(mine))
+            kernel.excess_rows(*kernel.words(rows.indptr, mine), *held, *known, excess)
+            out[mine] = excess
+            continue
         for piece, own in rows.take(mine).pieces():
-            excess = np.empty(len(own))
-            if kernel.excess_rows is None:
-                excess = own.samples * _areas(own, *known)
-            else:
-                kernel.excess_rows(*kernel.words(own.indptr, own.bins, own.counts), *known, excess)
-            out[mine[piece]] = excess
+            out[mine[piece]] = own.samples * _areas(own, *known)
     return out
 
 

@@ -31,8 +31,7 @@ from ingest.core.units import format_duration
 from ingest.query.aggregate import run_starts, warnings_of
 from ingest.query.coverage import folded
 from ingest.query.origin import OFFSET_TICKS, Origin
-from ingest.query.overview import selected_runs
-from ingest.query.question import AUTO, Question, check_labels, left_out_by_clock, logs_left_out, undated_runs
+from ingest.query.question import AUTO, Question, check_labels, left_out_by_clock, logs_left_out, selected_runs, undated_runs
 from ingest.query.table import Table, label_columns
 from ingest.read import events_once, offset_sources
 from ingest.read.account import Account

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.errors import InputError, choices, listed
+from ingest.core.errors import InputError, listed
 from ingest.core.intervals import Int, Intervals, Sum, concatenate, merged
-from ingest.core.labels import LAG, THREAD, Group, fits, run_matches
+from ingest.core.labels import LAG, THREAD, Group
 from ingest.core.layout import Mixed, common_layout, shared_edges
 from ingest.core.quantiles import Percentile, Ranked, censored, extremes, parse_percentiles, percentile_values
 from ingest.core.units import Instant, format_duration
@@ -21,7 +21,7 @@ from ingest.query.heatmap import of_step
 from ingest.query.lags import asked_weighed, in_events, mixed_rows
 from ingest.query.means import MeansAloneError, with_bins
 from ingest.query.origin import Origin
-from ingest.query.question import ABSOLUTE, SLOWEST, Answer, Question, failed_words, is_absolute, of_succeeded
+from ingest.query.question import ABSOLUTE, SLOWEST, Answer, Question, failed_words, is_absolute, of_succeeded, selected_runs
 from ingest.query.windows import MULTIPLES, of_places, regrouped, widened, widest
 
 # When was it worst, and which series contributed most: the windows whose samples lie furthest above the usual of the range.
@@ -235,15 +235,6 @@ class Overview:
 def span_of(parts: Sequence[Intervals[Group]]) -> tuple[int, int]:
     """Return the start of the first and the end of the last row in ns."""
     return min(int(part.start_ns.min()) for part in parts), max(int(part.end_ns.max()) for part in parts)
-
-
-def selected_runs(runs: Sequence[str], question: Question) -> list[str]:
-    """Return the names that a question selects, in their order; InputError where it selects none."""
-    wanted = question.where.get("run", "*")
-    chosen = [run for run in runs if run_matches(run, question.runs) and fits(run, wanted)]
-    if not chosen:
-        raise InputError(f"no run matches {' '.join(question.runs) or wanted}: {choices((*question.runs, wanted)[0], runs)}")
-    return chosen
 
 
 def overviews(

@@ -781,3 +781,12 @@ def _values(origins: Sequence[Origin], question: Question, name: str) -> Collect
             place = answer.by.index(name)
             values |= {part.table[code][place] for part in answer.parts for code in set(part.series.tolist())}
     return values
+
+
+def selected_runs(runs: Sequence[str], question: Question) -> list[str]:
+    """Return the names that a question selects, in their order; InputError where it selects none."""
+    wanted = question.where.get("run", "*")
+    chosen = [run for run in runs if run_matches(run, question.runs) and fits(run, wanted)]
+    if not chosen:
+        raise InputError(f"no run matches {' '.join(question.runs) or wanted}: {choices((*question.runs, wanted)[0], runs)}")
+    return chosen

@@ -115,3 +115,10 @@ def test_a_report_imports_what_its_page_shows(folder: Path, tmp_path: Path) -> N
     )
     assert not modules & {"yaml", "urllib3", "ssl", "sqlite3", "pyarrow", "tenacity", "asyncio", "logging", "subprocess"}
     assert not {name for name in modules if name.startswith((*others, "ingest.query.capacity", "ingest.view.page.compare"))}
+
+
+def test_the_client_of_a_server_imports_no_arrow() -> None:
+    script = (
+        "from ingest.store.elastic.client import import_client; import_client(); import sys; assert 'pyarrow' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", f"{script}; import elasticsearch, pyarrow"], check=True)

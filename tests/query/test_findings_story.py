@@ -46,7 +46,7 @@ from ingest.query.story.ground import (
     stretches_of,
     with_finer,
 )
-from ingest.query.story.segments import counts_of
+from ingest.query.story.segments import counts_of, log_of
 from ingest.query.story.shapes import _counts, _levels
 from ingest.query.story.story import computed, described, joined, stories, story, story_of, unexplained_claims
 from ingest.query.windows import regrouped
@@ -704,22 +704,23 @@ def test_of_a_store_each_row_is_read_once_and_few_are_held_unpacked(
 ) -> None:
     path, read, entries = store(tmp_path / "run.db", wanted), Counter(), []
     monkeypatch.setattr(grounding, "MOST_WINDOWS", most_windows)
-    one_batch, merged_rows = documents._decoded, holdings.merged_windows
+    one_batch, merged_rows = documents._decoded, holdings._parts
 
-    def of_documents(rows, *rest):
-        read["documents"] += len(rows)
-        windows = one_batch(rows, *rest)
+    def of_documents(*held):
+        windows = one_batch(*held)
+        read["documents"] += len(windows)
         entries.append(len(windows.bins))
         return windows
 
-    def of_rollups(rows, run):
-        read["rollups"] += len(rows)
-        for windows in merged_rows(rows, run):
+    def of_rollups(*held):
+        for windows in merged_rows(*held):
+            read["rollups"] += len(windows)
             entries.append(len(windows.bins))
             yield windows
 
     monkeypatch.setattr(documents, "_decoded", of_documents)
-    monkeypatch.setattr(holdings, "merged_windows", of_rollups)
+    monkeypatch.setattr(holdings, "_parts", of_rollups)
+    log_of()  # a table that stays, 2 MB
     with open_store(f"sqlite:{path}") as origin:
         tracemalloc.start()
         told = computed(origin, Question())

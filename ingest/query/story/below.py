@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ingest.core.intervals import Bool, Int, Intervals, concatenate, distinct, merged
+from ingest.core.intervals import Bool, Int, Intervals, concatenate, distinct, median, merged
 from ingest.core.labels import CLIENT, LABELS, LAYER, LAYERS, Group
 from ingest.core.layout import Float, Layout, common_layout
 from ingest.core.quantiles import Ranked
@@ -307,7 +307,7 @@ def _measured(lower: Lower, number: int, windows: Bool, outside: Bool) -> Member
             stretches = list(_stretches(lower, then, int(windows.sum()), int(counts.sum())))
             part = lower.rows.take(then)
             p99 = Ranked(part).values(np.arange(len(part)), P99.ranks(part.samples))
-            typical = _counts(lower.rows, then[p99 <= np.median(p99)])  # of rows whose p99 is at or below the median of theirs
+            typical = _counts(lower.rows, then[p99 <= median(p99)])  # of rows whose p99 is at or below the median of theirs
             bounds = _bounds(counts, typical, lower.rows.layout)
             least, most = least + bounds[0], most + bounds[1]
             others = max([others, *(_bounds(each, typical, lower.rows.layout)[0] / each.sum() for each in stretches)])

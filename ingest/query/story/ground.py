@@ -20,9 +20,9 @@ import numpy as np
 from ingest.core import kernel
 from ingest.core.coverage import Missing, sentences
 from ingest.core.grid import MS, SECOND, coarsened
-from ingest.core.intervals import Bool, Int, Intervals, Narrow, Sum, distinct, merged
+from ingest.core.intervals import Bool, Int, Intervals, Narrow, Sum, distinct, median, merged
 from ingest.core.labels import LAG, OFFSET, Group
-from ingest.core.layout import Float, common_layout
+from ingest.core.layout import Float, Mixed, common_layout
 from ingest.core.quantiles import Ranked, extremes, parse_percentiles, percentile_values
 from ingest.query.coverage import caveats_of
 from ingest.query.excess import excess_of
@@ -131,10 +131,10 @@ class Ground:
 
     def counts(self, groups: Int, windows: Int | Bool) -> Int:
         """Return the counts by bin (all bins of the layout) of some groups in some windows together."""
-        rows, total = self.rows_of(groups, windows), np.zeros(self.rows.layout.bins)
-        for part in (self.rows.take(rows[first : first + ROWS]) for first in range(0, len(rows), ROWS)):
-            total += np.bincount(part.bins, part.counts, len(total))
-        return total.astype(np.int64)  # exact below 2^53
+        of_row = np.full(len(self.rows), -1)
+        of_row[self.rows_of(groups, windows)] = 0
+        total: Int = by_bin(self.rows, np.arange(self.rows.layout.bins), of_row, 1)[0]
+        return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +293,6 @@ class Story:
 # kept.
 
 
-ROWS = 1024  # that are looked at together
 MOST_WINDOWS = 720
 LEAST_STEP_NS = 100 * MS
 LOCAL = 0.9  # of a run: what is missing of more of it says nothing of a stretch
@@ -447,7 +446,8 @@ def _outcomes_of(rows: Intervals[Group], by: Sequence[str], start_ns: Int, step_
 def _figures(rows: Intervals[Group]) -> tuple[Float, Float, Float, Float, Float]:
     """Return of each row how many samples it has, and its p50, p99, maximum and mean in ns."""
     samples, p50, p99, top, mean = np.empty((5, len(rows)))
-    for place, piece in rows.pieces():
+    held = kernel.rank_rows is not None and not isinstance(rows.layout.timed, Mixed)  # where they lie, in few bytes
+    for place, piece in [(slice(None), rows)] if held else rows.pieces():
         ranked, every = Ranked(piece), np.arange(len(piece))
         samples[place] = ranked.samples
         p50[place], p99[place] = (ranked.values(every, percentile.ranks(ranked.samples)) for percentile in (P50, P99))
@@ -462,7 +462,7 @@ def reference_of(rows: Intervals[Group], group: Int, p99_ns: Float, usable: Bool
     order = np.argsort(group, kind="stable")
     for own in np.split(order, np.searchsorted(group[order], np.arange(1, groups))):
         mine = own[usable[own]] if usable[own].any() else own
-        kept = mine[p99_ns[mine] <= np.median(p99_ns[mine])]
+        kept = mine[p99_ns[mine] <= median(p99_ns[mine])]
         of_row[kept] = group[kept]
     counts = by_bin(rows, occupied, of_row, groups)
     (code, place), zero = np.nonzero(counts), np.zeros(groups, np.int64)
@@ -480,13 +480,15 @@ def by_bin(rows: Intervals[Group], occupied: Int, of_row: Int, codes: int) -> In
     place = np.zeros(rows.layout.bins, np.int64)
     place[occupied] = np.arange(width)
     total = np.zeros(codes * width, np.int64)
+    if kernel.place_rows is not None:
+        kept = np.flatnonzero(of_row >= 0)
+        chosen = *kernel.words(rows.indptr, kept), *kernel.narrow(*rows.held)
+        kernel.place_rows(*chosen, *kernel.words(of_row[kept], place), width, total)
+        return total.reshape(codes, width)
     for piece, every in rows.pieces():
         kept = np.flatnonzero(of_row[piece] >= 0)
         part = every.take(kept)
         if not len(part.bins):
-            continue
-        if kernel.add_rows is not None:
-            kernel.add_rows(*kernel.words(of_row[piece][kept], part.indptr, place[part.bins], part.counts), 0, width, total)
             continue
         cell = np.repeat(of_row[piece][kept] * width, np.diff(part.indptr))
         cell += place[part.bins]

@@ -18,15 +18,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ingest.core import kernel
-from ingest.core.intervals import Bool, Int
+from ingest.core.intervals import Bool, Int, distinct, median
 from ingest.core.layout import Float, Layout
+from ingest.core.quantiles import counts_above, weighed
 from ingest.query.change_points import kept_share, tamed, whitened
 from ingest.query.story.ground import (
     DRIFT,
@@ -192,17 +193,11 @@ def _cells(ground: Ground, aside: Bool | None = None) -> Cells:
     log_of = np.zeros(ground.rows.layout.bins)
     log_of[ground.occupied] = logs
     counted = np.zeros((CLASSES + 3, groups, windows))
-    for piece, rows in ground.rows.pieces():
-        at = ground.group_of[piece], ground.window_of[piece]
-        samples, total = rows.samples, np.append(0, np.cumsum(rows.counts))
-        counted[0][at] = samples
-        first = np.arange(len(rows)) * rows.layout.bins  # bins rise within each row
-        entries = np.repeat(first, np.diff(rows.indptr)) + rows.bins
-        for above, cut in enumerate(cuts, 1):
-            upto = np.searchsorted(entries, first + ground.occupied[cut[at[0]]], side="right")
-            counted[above][at] = total[rows.indptr[1:]] - total[upto]
-        counted[LOGS][at] = np.add.reduceat(rows.counts * log_of[rows.bins], rows.indptr[:-1]) - centre[at[0]] * samples
-    counted[DONE] = ground.samples
+    counted[0] = counted[DONE] = ground.samples
+    above = counts_above(ground.rows, ground.occupied[cuts.T[ground.group_of]])
+    counted[1 : CLASSES + 1, ground.group_of, ground.window_of] = above.T
+    at = ground.group_of, ground.window_of
+    counted[LOGS][at] = weighed(ground.rows, log_of) - centre[at[0]] * ground.samples[at]
     return Cells(counted, logs[cuts], table)
 
 
@@ -312,16 +307,22 @@ def _inflation(ratios: Float, members: int, blocks: int, *, around: bool) -> Flo
     seen = ~np.isnan(ratios) & (spans <= blocks / (6 if around else 15))
     if not seen.any():
         return np.full(blocks, np.inf if around else 1.0)
-    beside = _variance(np.array([blocks]), PHIS) if around else _covariance(spans, PHIS)
-    differences = np.maximum(_variance(spans, PHIS) - beside, 0)  # (PHIS, SPANS); below 0 for spans that are not seen
-    fitted = np.log1p(SHARES[:, None, None] * spans * differences)
+    fitted, wanders = _wandering(blocks, around=around)
     weights = min(members, 20) * blocks / np.maximum(spans // 2, 1) / 10
     squares = (weights * (fitted - np.log(np.maximum(ratios, 0.7))) ** 2)[:, :, seen].sum(axis=2) + 0.02 * (SHARES[:, None] > 0)
     likely = np.exp(-(squares - squares.min()) / 2)
-    lengths = np.arange(1, blocks + 1)
-    wanders = np.log1p(SHARES[:, None, None] * lengths * _variance(lengths, PHIS))
     out: Float = np.exp((likely[:, :, None] * wanders).sum(axis=(0, 1)) / likely.sum())
     return out
+
+
+@lru_cache(maxsize=4)
+def _wandering(blocks: int, *, around: bool) -> tuple[Float, Float]:
+    """Return the logarithms of how many times series that wander by PHIS and SHARES vary more, by SPANS and by 1 to `blocks`."""
+    spans, lengths = np.array(SPANS), np.arange(1, blocks + 1)
+    beside = _variance(np.array([blocks]), PHIS) if around else _covariance(spans, PHIS)
+    differences = np.maximum(_variance(spans, PHIS) - beside, 0)  # (PHIS, SPANS); below 0 for spans that are not seen
+    fitted = np.log1p(SHARES[:, None, None] * spans * differences)
+    return fitted, np.log1p(SHARES[:, None, None] * lengths * _variance(lengths, PHIS))
 
 
 def _variance(lengths: Int, phis: Float) -> Float:
@@ -378,7 +379,7 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
     ways = ratios(around=False), ratios(around=True)
     sets, blocks = sums.done.shape
     noise = np.ones((sets, blocks, CLASSES + 1))
-    for kind in np.unique(sums.kinds).tolist():
+    for kind in distinct(sums.kinds).tolist():
         alike = np.flatnonzero(sums.kinds == kind)
         pooled = [known_median(way[alike], axis=0) for way in ways]  # (SPANS, 5)
         # Of neighbours an episode moves those that are as long as it: the shortest alone tell what a set does by itself.
@@ -418,15 +419,26 @@ def _xlogx(values: Any) -> Any:
     return values * np.log(np.maximum(values, 1e-300))
 
 
-LOG_OF: Float = np.log(np.maximum(np.arange(1 << 18, dtype=np.float64), 1.0))  # of counts: 2 MB, which takes a third of the time
-XLOGX: Float = np.arange(1 << 18) * LOG_OF
+@cache
+def log_of() -> Float:
+    """Return logarithms of counts: 2 MB, which takes a third of the time."""
+    logs: Float = np.log(np.maximum(np.arange(1 << 18, dtype=np.float64), 1.0))
+    return logs
+
+
+@cache
+def xlogx_of() -> Float:
+    """Return what `_xlogx` does of as many counts."""
+    logs = log_of()
+    return np.arange(len(logs)) * logs
 
 
 def _xlogx_of(counts: Int) -> Float:
     """Return what `_xlogx` does of counts, the first of which are the largest."""
-    out: Float = XLOGX.take(counts, mode="clip")
-    if counts[0].max(initial=0) >= len(XLOGX):  # of a level that begins with the run: none of the others is larger
-        large = counts >= len(XLOGX)
+    table = xlogx_of()
+    out: Float = table.take(counts, mode="clip")
+    if counts[0].max(initial=0) >= len(table):  # of a level that begins with the run: none of the others is larger
+        large = counts >= len(table)
         out[large] = _xlogx(counts[large].astype(np.float64))
     return out
 
@@ -507,7 +519,7 @@ def _partition(counts: Float, weights: Float, due: Float | None = None, times: f
     if sets and kernel.cut_levels is not None:
         below = np.ascontiguousarray(added_up(counts).swapaxes(0, 1), np.int64)
         usual = np.empty(0) if due is None else added_up(due)
-        kernel.cut_levels(below, np.ascontiguousarray(weights.T), usual, LOG_OF, penalty, np.empty(blocks + 1), back)
+        kernel.cut_levels(below, np.ascontiguousarray(weights.T), usual, log_of(), penalty, np.empty(blocks + 1), back)
     else:
         for part in (slice(first, first + AT_ONCE) for first in range(0, sets, AT_ONCE)):
             back[part] = _places_before(counts[:, part], weights[:, part], None if due is None else due[part], penalty)
@@ -1025,7 +1037,7 @@ def _slope(levels: Float) -> tuple[float, float]:
     rest = centred - size * aside
     below, places = np.cumsum(centred)[:-1], np.arange(1, count)
     two = float(centred @ centred - (below**2 * count / (places * (count - places))).max())  # squares left by two levels
-    thirds = [float(np.median(part)) for part in np.array_split(values, 3)]
+    thirds = [float(median(part)) for part in np.array_split(values, 3)]
     if rest @ rest >= two or min(np.diff(thirds) * np.sign(size)) < STEADY * abs(size):
         return 0.0, 0.0
     phi = float(np.clip(kept_share(float(rest[1:] @ rest[:-1] / max(rest @ rest, 1e-300)), count), 0, 0.95))
@@ -1147,7 +1159,7 @@ def _comes_back(event: Event, events: Sequence[Event], blocks: int) -> bool:
     ]
     if event not in short or len(short) < MANY:
         return False
-    return event.strength <= STRONGER * float(np.median([each.strength for each in short]))
+    return event.strength <= STRONGER * float(median([each.strength for each in short]))
 
 
 def _overlap(one: Event, other: Event) -> float:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ingest.core.coverage import OMISSION as WARNING
 from ingest.core.grid import SECOND
-from ingest.core.intervals import Bool, Int, row_sums
+from ingest.core.intervals import Bool, Int, median, row_sums
 from ingest.core.layout import Float
 from ingest.core.quantiles import Ranked, parse_percentiles
 from ingest.query.story.ground import (
@@ -259,7 +259,7 @@ def gaps(completions: Float, ground: Ground) -> list[Gap]:
     live = completions[ground.whole & (completions > 0)]
     if len(live) < LEAST_LIVE:
         return []
-    usual, step = float(np.median(live)), ground.step_ns
+    usual, step = float(median(live)), ground.step_ns
     dark: Bool = completions < DARK * usual
     found = [
         _gap(first, last, completions, usual, ground)
@@ -273,7 +273,7 @@ def gaps(completions: Float, ground: Ground) -> list[Gap]:
     lengths = [gap.end_ns - gap.start_ns for gap in found]
     least = max(LEAST_NS, STALL_CHANCE * longest)
     if len(lengths) > STALL_FEW:
-        least = max(least, LONGER * float(np.median(lengths)))
+        least = max(least, LONGER * float(median(lengths)))
     return [gap for gap, length in zip(found, lengths, strict=True) if length >= least]
 
 
@@ -543,8 +543,8 @@ def _unequal(samples: Float, explained: set[int], ground: Ground) -> list[Claim]
         if not more and not less:
             continue
         peers = above if more else below
-        times = float(totals[code] / np.median(totals[peers]))
-        least = totals[code] / np.median([totals[peer] * most(peer) for peer in peers]) if more else 1 / (times * most(code))
+        times = float(totals[code] / median(totals[peers]))
+        least = totals[code] / median([totals[peer] * most(peer) for peer in peers]) if more else 1 / (times * most(code))
         if least >= UNEQUAL:
             claims.append(_whole(IMBALANCE, [code], labels, ground, times, {"more": more}))
     return claims
@@ -579,15 +579,15 @@ def _ceiling(work: Work, others: Sequence[Work]) -> Ceiling | None:
     It is steadier than theirs. Where it is not (their load may be paced), it is steady at least, while far more operations are
     under way than at peers: a member of a closed loop that is merely slow has as many as they, and a rate as noisy as theirs.
     """
-    if not others or not len(work.rate) or not np.median(work.rate):
+    if not others or not len(work.rate) or not median(work.rate):
         return None
-    theirs = np.median(np.array([other.rate for other in others]), axis=0)
-    usual, own = float(np.median(theirs)), float(np.median(work.rate))
+    theirs = median(np.array([other.rate for other in others]), axis=0)
+    usual, own = float(median(theirs)), float(median(work.rate))
     if not usual or float(np.mean(work.rate < CEILING * theirs)) < THROUGHOUT or own >= CEILING * usual:
         return None
     width = max(1, math.ceil(COUNTED / own))
-    varies, they_vary = _varies(work.rate, width), float(np.median([_varies(other.rate, width) for other in others]))
-    queued = work.under_way >= QUEUED * float(np.median([other.under_way for other in others]))
+    varies, they_vary = _varies(work.rate, width), float(median([_varies(other.rate, width) for other in others]))
+    queued = work.under_way >= QUEUED * float(median([other.under_way for other in others]))
     steady = math.isfinite(they_vary) and varies <= STEADIER * they_vary
     return Ceiling(own / usual, varies) if steady or (queued and varies <= STEADY) else None
 
@@ -598,7 +598,7 @@ def _peer(kind: str, codes: list[int], who: Labels, ground: Ground, slower: Slow
     details |= {"measure": level.name, "above_ns": level.above_ns, "upto_ns": level.upto_ns}
     if ceiling is not None:
         rate = _work(ground, codes).rate
-        a_second = float(np.median(rate)) * SECOND / ground.step_ns if len(rate) else 0.0
+        a_second = float(median(rate)) * SECOND / ground.step_ns if len(rate) else 0.0
         details |= {"below": ceiling.share, "varies": ceiling.varies, "rate": a_second}
     return replace(
         _whole(kind, codes, who, ground, slower.times, details),
@@ -959,13 +959,13 @@ def _series(sets: Sequence[Together], fine: Float, place: int) -> Float:
     """
     hits, of = (of_sets(sets, fine.shape[1]) @ part for part in (fine[place], fine[0]))
     if place == DONE:
-        usual = np.maximum(np.median(hits, axis=1, keepdims=True), 1.0)
+        usual = np.maximum(median(hits, axis=1, keepdims=True), 1.0)
         values = (usual - hits) / np.sqrt(usual)
     else:
         share = hits.sum(axis=1, keepdims=True) / np.maximum(of.sum(axis=1, keepdims=True), 1.0)
         values = (hits - of * share) / np.sqrt(np.maximum(of, 1) * np.maximum(share * (1 - share), 1e-9))
-    values -= np.median(values, axis=1, keepdims=True)
-    spread = 1.4826 * np.median(np.abs(values), axis=1, keepdims=True)
+    values -= median(values, axis=1, keepdims=True)
+    spread = 1.4826 * median(np.abs(values), axis=1, keepdims=True)
     least = 0.25 if place == DONE else 1.0  # a paced rate varies less than counting does
     drawn_in: Float = np.clip(values / np.maximum(spread, least), -LEAST_BEYOND, MOST_BEYOND)
     return drawn_in
@@ -991,18 +991,22 @@ def periods_of(series: Float) -> list[tuple[float, list[float]]]:
     waves = np.fft.rfft(series - series.mean(axis=1, keepdims=True), size)
     power = waves.real**2 + waves.imag**2
     parts = max(power.shape[1] // (RHYTHM_AROUND * OVERSAMPLED), 1)
-    around = np.median(power[:, : power.shape[1] // parts * parts].reshape(len(series), parts, -1), axis=2)
+    around = median(power[:, : power.shape[1] // parts * parts].reshape(len(series), parts, -1), axis=2)
     # The spectrum around each frequency, by the line between the middles of two parts.
     at = np.linspace(0, parts - 1, power.shape[1])
     part = np.minimum(at.astype(np.int64), max(parts - 2, 0))
     slope = np.append(np.diff(around, axis=1), np.zeros((len(series), 1)), axis=1)
-    power /= np.maximum(around[:, part] + slope[:, part] * (at - part), 1e-300)
+    each = np.bincount(part)  # of the frequencies, which rise: how many lie between the middles of each two parts
+    line = np.repeat(slope[:, : len(each)], each, axis=1)
+    line *= at - part
+    line += np.repeat(around[:, : len(each)], each, axis=1)
+    power /= np.maximum(line, 1e-300, out=line)
     np.minimum(power, 60.0, out=power)
     places = np.arange(math.ceil(size * LEAST_PERIODS / count), size // RHYTHM_LEAST_WINDOWS + 1)
     summed = np.zeros((len(series), len(places)))
     for harmonic in range(1, HARMONICS + 1):
         inside = int(np.searchsorted(places * harmonic, power.shape[1]))
-        summed[:, :inside] += power[:, places[:inside] * harmonic]
+        summed[:, :inside] += power[:, places[0] * harmonic :: harmonic][:, :inside]
     most = count / LEAST_PERIODS * (1 + ALIKE)
     found = []
     for own, strength in zip(summed, summed.max(axis=1).tolist(), strict=True):
@@ -1065,7 +1069,7 @@ def _certain(values: Float, beat: Beat, tests: int, *, even: bool) -> Beat | Non
     turns = beat.first + beat.period * np.arange(round((beat.end - beat.first) / beat.period), dtype=np.float64)
     own = _contrasts(values, turns, beat.period, beat.width)
     own = own[~np.isnan(own)]
-    own = np.minimum(own, ONE * np.median(own))  # one that is far stronger is an event of its own
+    own = np.minimum(own, ONE * median(own))  # one that is far stronger is an event of its own
     step = max(beat.width / 2, 0.5)
     shifts = beat.width + step * np.arange(int((beat.period - 2 * beat.width) / step) + 1, dtype=np.float64)
     others = _contrasts(values, turns + shifts[:, None], beat.period, beat.width)
@@ -1075,7 +1079,7 @@ def _certain(values: Float, beat: Beat, tests: int, *, even: bool) -> Beat | Non
     varies = max(seen, of_counting / 2)
     stretch = values[max(int(beat.first), 0) : math.ceil(beat.end)]
     explained = beat.gain**2 / max(float(((stretch - stretch.mean()) ** 2).sum()), 1e-300)
-    kept = float(np.mean(own >= np.median(own) / 2))
+    kept = float(np.mean(own >= median(own) / 2))
     tried = tests * len(values) / 2 * beat.period / beat.width * len(WIDTHS) * (len(values) / beat.period) ** 2 / 2
     # How contrasts vary is seen of so many that do not overlap: Student's tail, not the normal one. Where less is seen than
     # counting makes, and that varies as far up as down, it is known.
@@ -1098,7 +1102,7 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
     first, last = (0 if first < beat.period else first), (count if count - last < beat.period else last)
     missing, value = 0.0, None
     if measure == MISSING:
-        then, typical = ground.samples[members][:, during], np.median(ground.samples[members][:, usual], axis=1)
+        then, typical = ground.samples[members][:, during], median(ground.samples[members][:, usual], axis=1)
         missing = float(np.maximum(typical[:, None] - then, 0).sum())
         least, usually = float(np.median(then.sum(axis=0))), float(typical.sum())  # a level that falls is none of it
         # What is paced completes one more in some windows than in others, and that comes back with a period.

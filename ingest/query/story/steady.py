@@ -24,8 +24,7 @@ from ingest.core.grid import SECOND
 from ingest.core.intervals import Bool
 from ingest.core.layout import Float
 from ingest.query.origin import FINDINGS, Origin
-from ingest.query.overview import selected_runs
-from ingest.query.question import STEADY, Question, Steady
+from ingest.query.question import STEADY, Question, Steady, selected_runs
 from ingest.query.story.ground import Ground, NoGroundError, grounds, known_median
 from ingest.query.story.segments import (
     LEAST_RATE,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,9 +19,8 @@ from ingest.core.intervals import distinct
 from ingest.core.labels import default_kind
 from ingest.core.layout import Float
 from ingest.query.origin import FINDINGS, Answering, Origin
-from ingest.query.overview import Overview, selected_runs
 from ingest.query.plan import settled
-from ingest.query.question import Answer, Question, Settled, steady_words
+from ingest.query.question import Answer, Question, Settled, selected_runs, steady_words
 from ingest.query.story.below import with_lower_layers
 from ingest.query.story.ground import (
     DRIFT,
@@ -59,6 +58,9 @@ from ingest.query.story.steady import steady_of
 from ingest.query.story.stored import WHOLE, is_whole
 from ingest.query.story.words import NOTHING, OF_THE_REST, reference_sentence, words_of
 from ingest.query.windows import regrouped
+
+if TYPE_CHECKING:
+    from ingest.query.overview import Overview
 
 Key = TypeVar("Key")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -133,6 +134,18 @@ def check_prefix(prefix: str) -> None:
         raise UsageError(f"{prefix!r} is not an index prefix: lower-case letters, digits, - _ . and a letter or digit first")
 
 
+def import_client() -> None:
+    """Import the official client, but not pyarrow, which it takes for answers that are never asked for: 30 ms of each start."""
+    known = "pyarrow" in sys.modules
+    if not known:
+        sys.modules["pyarrow"] = None  # type: ignore[assignment]  # what is not there to whoever imports it
+    try:
+        import elasticsearch  # noqa: F401
+    finally:
+        if not known:
+            del sys.modules["pyarrow"]
+
+
 class Connection(Client):
     """Requests to one server, or to the nodes of one cluster; from any thread."""
 
@@ -150,6 +163,8 @@ class Connection(Client):
         self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
     ) -> tuple[int, Mapping[str, str], bytes]:
         """Return status, headers and body of the answer of a node; HTTPError of urllib3 or OSError if none came."""
+        if self._client is None:
+            import_client()
         from elastic_transport import SerializationError, TransportError
         from elasticsearch import ApiError
 

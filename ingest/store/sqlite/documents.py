@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ingest.core.documents import WINDOW_BITS, Documents, id_range, known_only, told_exact, unpack, window_of
+from ingest.core.documents import CODINGS, WINDOW_BITS, Documents, id_range, known_only, told_exact, unpacked, window_of
 from ingest.core.errors import StoreError
 from ingest.core.grid import coarsened
 from ingest.core.intervals import NO_BYTES, Int, Intervals
@@ -16,10 +17,15 @@ from ingest.core.labels import LABELS, OFFSET, Series
 from ingest.core.layout import Layout
 from ingest.store.records import COMPLETE, SourceRecord, StoredSeries, not_there
 from ingest.store.rollups import RollupKey, layouts_of
-from ingest.store.sqlite.file import check_bins, check_cells, check_times, insert, layout_in, put_unless_newer
+from ingest.store.sqlite.file import DamagedError, check_bins, check_cells, check_times, insert, layout_in, put_unless_newer
 from ingest.store.sqlite.records import COUNTS_SINCE, OWN_STEP
 
+# SQLite lays the cells of many rows one behind the other, in the order in which it comes by them, in half of the time that it
+# takes to hand over each; LISTED is for those that may be NULL.
+PACKED = "count(*), group_concat(coding), group_concat(length(bins)), group_concat(count), CAST(group_concat(bins, '') AS BLOB)"
+LISTED = "json_group_array({})"
 BATCH = 8_000
+MOST_BYTES = 900_000_000  # of a cell: a billion are none to SQLite
 MOST_NAMED = 1000  # in one statement
 INTERVALS: tuple[str, ...] = ("id", "count", "coding", "bins", "generation", "sum", "min", "max", "bytes")
 PLAIN = INTERVALS[:5]  # of documents without exact values; a NULL that is bound takes as long as a number
@@ -151,33 +157,74 @@ def windows_of(
     for member in stored:
         kinds.setdefault((member.layout, member.exact, member.weighted, member.step_ns or step_ns), []).append(member)
     for (layout, exact, _, own_ns), members in kinds.items():
-        rows: list[tuple[Any, ...]] = []
-        values = ("sum, min, max, " if layout.has_bins else "sum, min, max, bytes, ") if exact else ""
+        values = (("sum", "min", "max") if layout.has_bins else ("sum", "min", "max", "bytes")) if exact else ()
+        columns = ", ".join(("id", "coding", "bins", "count", *values))
+        some = f"SELECT {columns} FROM intervals WHERE id BETWEEN ? AND ? AND generation >= ? ORDER BY id LIMIT ?"
+        query = f"SELECT {', '.join(('max(id)', 'group_concat(id)', PACKED, *map(LISTED.format, values)))} FROM ({some})"
+        most = min(BATCH, most_rows(layout))
+        held, room = list[tuple[Any, ...]](), most
         for member in members:
-            columns = f"id, coding, bins, {values}count"
-            query = f"SELECT {columns} FROM intervals WHERE id BETWEEN ? AND ? AND generation >= ?"
-            cursor = db.execute(query, (*id_range(member.number, begin_ns, end_ns, own_ns), member.since))
-            while batch := cursor.fetchmany(BATCH - len(rows)):
-                rows += batch
-                if len(rows) >= BATCH:
-                    yield coarsened(_decoded(rows, members, own_ns), step_ns)
-                    rows = []
-        if rows:
-            yield coarsened(_decoded(rows, members, own_ns), step_ns)
+            first, last = id_range(member.number, begin_ns, end_ns, own_ns)
+            while first <= last:
+                found = db.execute(query, (first, last, member.since, room)).fetchone()
+                if found[0] is None:
+                    break
+                held.append(found)
+                first, room = found[0] + 1, room - found[2]
+                if room:  # there are no more
+                    break
+                yield coarsened(_decoded(held, members, own_ns), step_ns)
+                held, room = [], most
+        if held:
+            yield coarsened(_decoded(held, members, own_ns), step_ns)
 
 
-def _decoded(rows: list[tuple[Any, ...]], members: Sequence[StoredSeries], step_ns: int) -> Intervals[Series]:
+def most_rows(layout: Layout) -> int:
+    """Return how many rows with bins of a layout surely fit one cell."""
+    return max(1, MOST_BYTES // (CODINGS[max(CODINGS)].itemsize * layout.bins))
+
+
+def numbers_in(texts: Sequence[str], rows: int) -> Int:
+    """Return the numbers that texts of group_concat hold; DamagedError where they are not so many."""
+    found = np.fromstring(",".join(texts), np.int64, sep=",")
+    if len(found) != rows:
+        raise DamagedError("a number that is none")
+    return found
+
+
+class Packed(NamedTuple):
+    """The cells PACKED of some rows: how many each is of, and their texts."""
+
+    number: tuple[int, ...]
+    coding: tuple[str, ...]
+    sizes: tuple[str, ...]
+    totals: tuple[str, ...]
+    bins: tuple[bytes, ...]
+
+    def entries(self) -> tuple[Int, Int, Int, Int]:
+        """Return row pointers, bins and counts of all, and the count beside each."""
+        coding, sizes, totals = (numbers_in(texts, sum(self.number)) for texts in (self.coding, self.sizes, self.totals))
+        return *unpacked(coding, sizes, b"".join(self.bins)), totals
+
+
+def listed_in(texts: Sequence[str]) -> list[Any]:
+    """Return the values that texts of LISTED hold."""
+    return [value for text in texts for value in json.loads(text)]
+
+
+def _decoded(held: Sequence[tuple[Any, ...]], members: Sequence[StoredSeries], step_ns: int) -> Intervals[Series]:
     """Return the windows of rows of series of one layout and kind of counts."""
     layout, exact, weighted = members[0].layout, members[0].exact, members[0].weighted
-    columns = list(zip(*rows, strict=True))
-    ids = np.array(columns[0], np.int64)
-    indptr, bins, counts = unpack(np.array(columns[1], np.int64), columns[2])
-    check_bins(layout, indptr, bins, counts, None if weighted else columns[-1])
+    _, numbers, *cells = zip(*held, strict=True)
+    packed, values = Packed(*cells[: len(Packed._fields)]), cells[len(Packed._fields) :]
+    indptr, bins, counts, count = packed.entries()
+    check_bins(layout, indptr, bins, counts, None if weighted else count)
+    ids = numbers_in(numbers, len(count))
     start = window_of(ids, step_ns)
     check_times(window_of(ids, 1) * float(step_ns))  # a product of 64 bits would wrap
-    numbers = np.array([member.number for member in members], np.int64)
-    order = np.argsort(numbers)
-    codes = order[np.searchsorted(numbers[order], ids >> WINDOW_BITS)]
+    known = np.array([member.number for member in members], np.int64)
+    order = np.argsort(known)
+    codes = order[np.searchsorted(known[order], ids >> WINDOW_BITS)]
     return Intervals(
         layout=layout,
         table=tuple(member.series for member in members),
@@ -187,6 +234,6 @@ def _decoded(rows: list[tuple[Any, ...]], members: Sequence[StoredSeries], step_
         indptr=indptr,
         bins=bins,
         counts=counts,
-        exact=told_exact(*columns[3:-1]) if exact else None,
-        completions=np.array(columns[-1], np.int64) if weighted else None,
+        exact=told_exact(*map(listed_in, values)) if exact else None,
+        completions=count if weighted else None,
     )

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.core import kernel
 from ingest.core.documents import CODINGS
 from ingest.core.errors import StoreError, TailboardError, listed
-from ingest.core.intervals import Int
+from ingest.core.intervals import Int, row_sums
 from ingest.core.layout import Layout, parse_layout
 from ingest.core.schema import assets
 from ingest.core.units import number
@@ -77,20 +78,20 @@ class DamagedError(Exception):
     """A value that was read cannot have been written so; the text names it."""
 
 
-def check_bins(layout: Layout, indptr: Int, bins: Int, counts: Int, totals: Sequence[int] | None) -> None:
+def check_bins(layout: Layout, indptr: Int, bins: Int, counts: Int, totals: Sequence[int] | Int | None) -> None:
     """Raise DamagedError unless bins (CSR) can be those of a layout, and add up to `totals`, one a row (None: unknown)."""
-    filled = np.flatnonzero(np.diff(indptr))
-    starts = indptr[filled]
-    rising = bins[1:] > bins[:-1]
-    rising[starts[1:] - 1] = True
-    if len(bins) and not (rising.all() and bins[indptr[filled + 1] - 1].max() < layout.bins):
+    if kernel.check_rows is not None:
+        sums = np.empty(len(indptr) - 1, np.int64)
+        sound = kernel.check_rows(*kernel.words(indptr, bins, counts), layout.bins, sums)
+    else:
+        filled = np.flatnonzero(np.diff(indptr))
+        rising = bins[1:] > bins[:-1]
+        rising[indptr[filled][1:] - 1] = True
+        sound = not len(bins) or bool(rising.all() and bins[indptr[filled + 1] - 1].max() < layout.bins)
+        sums = row_sums(indptr, counts)
+    if not sound:
         raise DamagedError("bins that cannot be of their layout")
-    if totals is None:
-        return
-    sums = np.zeros(len(indptr) - 1, np.int64)
-    if len(filled):
-        sums[filled] = np.add.reduceat(counts, starts)
-    if not np.array_equal(sums, np.array(totals, np.int64)):
+    if totals is not None and not np.array_equal(sums, np.array(totals, np.int64)):
         raise DamagedError("bins that do not add up to the count beside them")
 
 

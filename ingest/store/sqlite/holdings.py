@@ -5,27 +5,38 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ingest.core.documents import id_range, told_exact, unpack, window_of
+from ingest.core.documents import id_range, told_exact, window_of
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Exact, Int, Intervals
 from ingest.core.labels import IN_FLIGHT, OFFSET, Group, Series, labels_first
+from ingest.core.layout import Layout
 from ingest.core.offsets import within
 from ingest.query.question import AnswerKey
 from ingest.store.answers import Catalogue, Plan
 from ingest.store.coverage import identified
 from ingest.store.records import CLUSTER, LOADING, RunRecord, StoredSeries
-from ingest.store.sqlite.documents import MOST_NAMED, stored_series, windows_of
+from ingest.store.sqlite.documents import (
+    LISTED,
+    MOST_NAMED,
+    PACKED,
+    Packed,
+    listed_in,
+    most_rows,
+    stored_series,
+    windows_of,
+)
 from ingest.store.sqlite.file import check_bins, check_times, layout_in, object_in
 
 SERIES_A_SHARE = 8
 ACCOUNTS = "SELECT source, account, state, generation FROM sources WHERE run = ?"
-# What tells groups apart is one text: of many rows few are unlike, and each text of a row is made and hashed anew.
-MERGED = "json_array(op, kind, host, layout), start_ns, end_ns, coding, bins, sum, min, max, exact, bytes, count"
-ROLLUP_BATCH = 2000
+KEY = ("op", "host", "layout")  # of rollups of one kind
+EXACT = ("sum", "min", "max", "exact", "bytes")
+ROLLUP_BATCH = 2000  # rows: four times as many take 40 MB more
 UNKNOWN = -1  # as min or max of a rollup without bins
 
 
@@ -104,22 +115,24 @@ class SqliteHoldings:
 
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals[Series]]:
         """Yield the merged windows of a plan in bounded batches: of each, one part a layout and kind of counts."""
-        cursor = self._rollups(MERGED, plan)
-        while rows := cursor.fetchmany(ROLLUP_BATCH):
-            yield from merged_windows(rows, plan.record.run)
+        where, values = self._rollups(plan)
+        kinds = sorted({member.series.kind for member in plan.members})
+        yield from merged_windows(self.db, plan.record.run, kinds, where, values, plan.everything)
 
     def rollup_span(self, plan: Plan) -> tuple[int, int] | None:
         """Return from when to when the windows of a plan reach, None where there is none."""
-        low, high = self._rollups("min(start_ns), max(end_ns)", plan).fetchone()
+        where, values = self._rollups(plan)
+        low, high = self.db.execute(f"SELECT min(start_ns), max(end_ns) FROM rollups WHERE {where}", values).fetchone()
         return None if low is None else (low, high)
 
-    def _rollups(self, columns: str, plan: Plan) -> sqlite3.Cursor:
+    def _rollups(self, plan: Plan) -> tuple[str, tuple[object, ...]]:
+        """Return the conditions, with their values, for the rollups of a plan."""
         step = plan.rollup_step or 0
         low = -(2**62) if plan.begin_ns is None else plan.begin_ns // (step or 1) * (step or 1)
         high = 2**62 if plan.end_ns is None else plan.end_ns
-        query = f"SELECT {columns} FROM rollups WHERE run = ? AND scope = ? AND step_ns = ? AND start_ns >= ? AND start_ns < ?"
         asked, values = _selected(plan)
-        return self.db.execute(query + asked, (plan.record.run, plan.scope, step, low, high, *values))
+        where = "run = ? AND scope = ? AND step_ns = ? AND start_ns >= ? AND start_ns < ?"
+        return where + asked, (plan.record.run, plan.scope, step, low, high, *values)
 
 
 def _selected(plan: Plan) -> tuple[str, list[str]]:
@@ -133,44 +146,71 @@ def _selected(plan: Plan) -> tuple[str, list[str]]:
     return text, values
 
 
-def merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Intervals[Series]]:
-    """Yield the windows in rows of rollups, columns MERGED: one part a layout and kind of counts."""
-    groups: dict[str, tuple[tuple[str, str, str], tuple[str, bool]]] = {}
-    for text in dict.fromkeys(row[0] for row in rows):
-        op, kind, host, layout = json.loads(text)
-        groups[text] = (op, kind, host), (layout, kind.endswith(IN_FLIGHT))
-    homes = dict.fromkeys(home for _, home in groups.values())
-    for home in homes:
-        layout, weighted = home
-        own = {text: key for text, (key, each) in groups.items() if each == home}
-        bucket = rows if len(homes) == 1 else [row for row in rows if row[0] in own]
-        text, start, end, coding, bins, total, least, most, exact, moved, count = zip(*bucket, strict=True)
-        places = {text: place for place, text in enumerate(own)}
-        codes = [places[each] for each in text]
-        indptr, bin_numbers, counts = unpack(np.array(coding, np.int64), bins)
-        check_bins(layout_in(layout), indptr, bin_numbers, counts, None if weighted else count)
-        starts, ends = np.array(start, np.int64), np.array(end, np.int64)
-        check_times(starts, ends)
-        values = _exact(total, least, most, exact, None if layout_in(layout).has_bins else moved)
-        yield Intervals(
-            layout=layout_in(layout),
-            table=tuple(Series(run=run, host=h, op=o, kind=k) for o, k, h in own.values()),
-            series=np.array(codes, np.int64),
-            start_ns=starts,
-            end_ns=ends,
-            indptr=indptr,
-            bins=bin_numbers,
-            counts=counts,
-            exact=None if values.says_nothing else values,
-            completions=np.array(count, np.int64) if weighted else None,
-        )
+def merged_windows(
+    db: sqlite3.Connection,
+    run: str,
+    kinds: Sequence[str],
+    where: str,
+    values: Sequence[object],
+    stored: Sequence[StoredSeries] = (),
+) -> Iterator[Intervals[Series]]:
+    """Yield the windows of rollups of some kinds in bounded batches: of each, one part a layout and kind of counts.
+
+    `where` is a condition of SQL with its `values`, `stored` are the series that they are made of, where these are known.
+    """
+    exact = not stored or any(member.exact or not member.layout.has_bins for member in stored)
+    groups = len({(member.series.op, member.series.host) for member in stored})
+    together = 0 < groups <= min((most_rows(member.layout) for member in stored), default=0)
+    listed = ", ".join(map(LISTED.format, (*KEY, *EXACT) if exact else KEY))
+    # In the order of the primary key, where those of one kind and start are neighbours; they end alike, too.
+    order = "start_ns" if together else "start_ns, op, host"
+    query = f"SELECT start_ns, end_ns, {PACKED}, {listed} FROM rollups WHERE {where} AND kind = ? GROUP BY {order}"
+    for kind in kinds:
+        held, number = list[tuple[Any, ...]](), 0
+        for row in db.execute(query, (*values, kind)):
+            held.append(row)
+            number += row[2]
+            if number >= ROLLUP_BATCH:
+                yield from _parts(held, run, kind)
+                held, number = [], 0
+        if held:
+            yield from _parts(held, run, kind)
+
+
+def _parts(held: Sequence[tuple[Any, ...]], run: str, kind: str) -> Iterator[Intervals[Series]]:
+    """Yield the windows of rollups of one kind, one part a layout."""
+    start, end, *cells = zip(*held, strict=True)
+    packed = Packed(*cells[: len(Packed._fields)])
+    listed = cells[len(Packed._fields) :]
+    keys, told = list(zip(*listed[: len(KEY)], strict=True)), listed[len(KEY) :]
+    # Of many windows few are of other groups: each text is read once.
+    groups: dict[tuple[str, str, str], int] = {}
+    read: dict[tuple[str, ...], Int] = {}
+    for texts in dict.fromkeys(keys):
+        own = zip(*map(json.loads, texts), strict=True)
+        read[texts] = np.array([groups.setdefault(group, len(groups)) for group in own], np.int64)
+    codes = np.concatenate([read[texts] for texts in keys])
+    starts, ends = (np.repeat(np.array(times, np.int64), packed.number) for times in (start, end))
+    check_times(starts, ends)
+    indptr, bins, counts, count = packed.entries()
+    weighted, table = kind.endswith(IN_FLIGHT), tuple(Series(run=run, host=host, op=op, kind=kind) for op, host, _ in groups)
+    columns = table, codes, starts, ends, indptr, bins, counts
+    named = [layout for _, _, layout in groups]
+    for name in dict.fromkeys(named):
+        layout = layout_in(name)
+        part = Intervals(layout, *columns, _exact(layout, *map(listed_in, told)) if told else None, count)
+        if len(set(named)) > 1:
+            part = part.take(np.flatnonzero(np.array([each == name for each in named])[codes]))
+        check_bins(layout, part.indptr, part.bins, part.counts, None if weighted else part.completions)
+        exact = None if part.exact is None or part.exact.says_nothing else part.exact
+        yield replace(part, exact=exact, completions=part.completions if weighted else None)
 
 
 def _exact(
-    total: Sequence[Any], least: Sequence[int], most: Sequence[int], exact: Sequence[int], moved: Sequence[Any] | None
+    layout: Layout, total: Sequence[Any], least: Sequence[int], most: Sequence[int], exact: Sequence[int], moved: Sequence[Any]
 ) -> Exact:
-    """Return the exact values of rollups; of those with bins `moved` is None, and minima and maxima are as exact as they say."""
-    if moved is not None:
+    """Return the exact values of rollups; of those with bins minima and maxima are as exact as they say."""
+    if not layout.has_bins:
         lows, highs = ([None if value == UNKNOWN else value for value in values] for values in (least, most))
         return told_exact(total, lows, highs, moved)
     sums = np.array([value or 0 for value in total], np.int64)

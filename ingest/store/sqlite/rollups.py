@@ -29,7 +29,7 @@ from ingest.store.rollups import (
 )
 from ingest.store.sqlite.documents import stored_series, windows_of
 from ingest.store.sqlite.file import put
-from ingest.store.sqlite.holdings import MERGED, UNKNOWN, merged_windows
+from ingest.store.sqlite.holdings import UNKNOWN, merged_windows
 
 SLAB_WINDOWS = 60  # at least, of each series: twice as many take 70 MB more where a run has 900
 SLAB_ROWS = 2000  # or more, where that takes few series: each slab has its own cost
@@ -38,7 +38,6 @@ OF_KEY = ("run", "scope", "kind", "step_ns", "start_ns", "op", "host")
 ROLLUPS = (*OF_KEY, "end_ns", "layout", "count", *VALUES, "final", "coding", "bins")
 PUT_ROLLUP = put("rollups", ROLLUPS)
 SLAB_ALIGN = 60 * SECOND
-ROLLUP_BATCH = 2000
 ENDS = ("ASC", "DESC")
 NEVER_NULL = ("min", "mean", "max")  # columns that are NOT NULL since the first schema
 
@@ -225,13 +224,8 @@ def _of_hosts(
     db: sqlite3.Connection, run: RunRecord, kinds: Sequence[str], step_ns: int, low: int, high: int
 ) -> Iterator[Intervals[Series]]:
     """Yield the rollups of hosts at a step that begin in [low, high)."""
-    query = (
-        f"SELECT {MERGED} FROM rollups "
-        f"WHERE run = ? AND scope = ? AND kind IN ({_places(kinds)}) AND step_ns = ? AND start_ns >= ? AND start_ns < ?"
-    )
-    cursor = db.execute(query, (run.run, HOST, *kinds, step_ns, low, high))
-    while rows := cursor.fetchmany(ROLLUP_BATCH):
-        yield from merged_windows(rows, run.run)
+    where = "run = ? AND scope = ? AND step_ns = ? AND start_ns >= ? AND start_ns < ?"
+    yield from merged_windows(db, run.run, kinds, where, (run.run, HOST, step_ns, low, high))
 
 
 def note_final(db: sqlite3.Connection, run: RunRecord, marks: Marks, before: Marks | None) -> None:

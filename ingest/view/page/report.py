@@ -24,10 +24,10 @@ from ingest.query.episodes import Episode
 from ingest.query.means import OWN, MeansAloneError
 from ingest.query.offsets import OffsetOverview, offset_overviews, shown_names
 from ingest.query.origin import WHOLE_RUNS, Origin
-from ingest.query.overview import CLUSTER_WINDOWS, Overview, overviews, selected_runs
+from ingest.query.overview import CLUSTER_WINDOWS, Overview, overviews
 from ingest.query.plan import settled
 from ingest.query.precision import precision_from
-from ingest.query.question import UNLIKE_BINS, Answer, Question, samples_by_kind
+from ingest.query.question import UNLIKE_BINS, Answer, Question, samples_by_kind, selected_runs
 from ingest.query.slowest import slowest_operations
 from ingest.query.story.story import story_of_overview
 from ingest.query.sweeps import Sweep, swept
