@@ -457,3 +457,12 @@ def test_what_a_paced_load_completes_beats_with_windows_and_is_no_rhythm(rate: f
     values = 1e6 * np.exp(0.3 * np.random.default_rng(40).standard_normal(len(cell)))
     groups = [(host, "read") for host in "abc"[:hosts]]
     assert rhythms(ground_from(cell, values, WINDOWS, groups, ("host", "op"))) == []
+
+
+def test_modes_of_many_members_are_told_of_the_largest() -> None:
+    run = Run(41, hosts=8, windows=60, rate=60)
+    run.slow[:] = 0.4
+    run.level += np.linspace(0, 3, 8)[:, None]  # places of one are not those of another
+    *told, others = [caveat for caveat in story_of(run.ground()).caveats if "gather" in caveat]
+    assert len(told) == len({text.split(" gather")[0] for text in told}) == 4
+    assert others == "Latencies of 3 other members gather at several places, too."

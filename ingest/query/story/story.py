@@ -174,6 +174,7 @@ WITHOUT_EXCESS = (FAILURES, IMBALANCE, OMISSION, MODES, STEP, DRIFT)
 EXPLAINED = {THROTTLED: (SLOW_MEMBER, MODES), SLOW_MEMBER: (MODES,)}
 KEPT = 0.5
 NOTABLE = 0.01  # of the operations of a run: where less is missing in all, whose part of that is large says little
+MOST_FACTS = 4
 KIND = "kind"
 
 # Each is shown what was claimed before it: windows of a stall or a rhythm are no levels, and peers are compared by what is left.
@@ -328,10 +329,18 @@ def story_of(ground: Ground, source: str = "", question: Question = WHOLE, detec
         zero_ns=ground.zero_ns,
         step_ns=ground.step_ns,
         relative=ground.relative,
-        caveats=tuple(filter(None, (*said, *(words_of(fact, ground, 0.0, source).text for fact in facts)))),
+        caveats=tuple(filter(None, (*said, *_of_modes(facts, ground, source)))),
         lacks=ground.lacks,
         steady=steady,
     )
+
+
+def _of_modes(facts: Sequence[Claim], ground: Ground, source: str) -> list[str]:
+    """Return a sentence on the modes of each member; of many on those with most slow samples, and how many others have them."""
+    shown = sorted(facts, key=lambda fact: -fact.samples)[: MOST_FACTS if len(facts) > MOST_FACTS + 1 else None]
+    told = [words_of(fact, ground, 0.0, source).text for fact in facts if any(fact is one for one in shown)]
+    others = len(facts) - len(shown)
+    return [*told, f"Latencies of {others:,} other members gather at several places, too."] if others else told
 
 
 def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
