@@ -103,9 +103,9 @@ NO_LATE_ONE = "no late completion came afterwards: nothing was under way, as whe
 class Gap(NamedTuple):
     """A dark stretch: its first window and the one after its last, when it began and ended in ns, what did not complete.
 
-    What is made up for right after it is not counted. It is `open` where more than usual completes in the window after it, as
-    what was waiting does: then it may have ended anywhere within that one. `likely_ns` is when it began by what is missing in the
-    window before it, be that chance.
+    What is made up for right after it is not counted. It is `open` where more than usual completes in a window right after it, as
+    what was waiting does: then it may have ended anywhere within the first. `likely_ns` is when it began by what is missing
+    in the window before it, be that chance.
     """
 
     first: int
@@ -193,6 +193,9 @@ def _waits(ground: Ground, dark: Bool) -> Iterator[Wait]:
                 rates = np.median(near, axis=1) * (end - first)
                 together = having[likeliest(having, rate_gains(ground.samples[:, first:end].sum(axis=1), rates))]
                 series = ground.samples[together.members].sum(axis=0).astype(np.float64)
+                waited = known_most(ground.top_ns[together.members, first - 1 : end + 1], axis=1) >= LATE * longest
+                if 2 * waited.sum() < len(waited):
+                    continue  # where all stop, one operation of each waits
                 chance = _chance_of_lacking(series, (first, end), float(rates[together.members].sum()), longest / ground.step_ns)
                 lacking = np.maximum(1 - series[first:end] / max(float(rates[together.members].sum()) / (end - first), 1e-9), 0.0)
                 yield Wait(chances[code, window] + chance + math.log(SHIFTS), longest, first, end, together, lacking)
@@ -213,7 +216,8 @@ def _chance_of_lacking(series: Float, span: tuple[int, int], due: float, stopped
     """
     first, end = span
     inside = float(series[first:end].sum())
-    left = max(due * (1 - stopped / (end - first)), HALF)
+    least = due * (1 - stopped / (end - first))
+    left = max(min(inside, least + due / (end - first) / 2), least, HALF)  # a row of a log at either end lies in two windows
     lacking = (due - inside) / max(due, 1e-9) * (end - first)  # windows
     if inside >= due or left >= due or not stopped / AS_LONG <= lacking <= stopped * AS_LONG:
         return math.inf
@@ -290,7 +294,7 @@ def _gap(first: int, last: int, completions: Float, usual: float, ground: Ground
         int(ground.start_ns[last]) + round(after * step),
         not_made_up(lost, completions[last:], usual),
         likely_ns=int(ground.start_ns[first]) - round(float(lacking[0]) * step),
-        open=bool(completions[last] > (1 + noise) * usual),
+        open=bool(completions[last : last + AFTER].max() > (1 + noise) * usual),
     )
 
 
