@@ -466,3 +466,40 @@ def test_modes_of_many_members_are_told_of_the_largest() -> None:
     *told, others = [caveat for caveat in story_of(run.ground()).caveats if "gather" in caveat]
     assert len(told) == len({text.split(" gather")[0] for text in told}) == 4
     assert others == "Latencies of 3 other members gather at several places, too."
+
+
+def test_a_burst_right_after_a_gap_tells_that_it_ended_within_a_window_that_is_filled() -> None:
+    """A paced load makes up in the last 0.2 s of window 202 for what it had lacked before: as many as usual complete in it."""
+    run = run_of(42)
+    run.sigma = 0.02
+    run.rate[1, 199:205] = 44, 0, 0, 74, 290, 80
+    run.level[1, 202:204] = np.log(3300)
+    (found,) = stalls(run.ground())
+    began, ended = ((at - START) / SECOND for at in (found.start_ns, found.end_ns))
+    assert (began, ended) == (pytest.approx(199.5, abs=0.2), pytest.approx(202.9, abs=0.3))
+
+
+def test_all_hosts_stall_where_operations_of_most_of_them_waited() -> None:
+    run = run_of(43)
+    run.rate[:] = 80
+    run.rate[:, 150] = 52
+    run.waited = [(1, 150, 0.3 * SECOND)]
+    assert [dict(claim.who) for claim in stalls(run.ground())] in ([], [{"host": "b"}])
+    run.waited += [(0, 150, 0.3 * SECOND)]
+    assert [claim.who for claim in stalls(run.ground())] == [()]
+
+
+def test_stalls_of_some_hosts_that_are_an_outage_of_all_are_told_as_that() -> None:
+    """Windows of the others are not quite dark: a row of a log lies in two of them."""
+    run = Run(44, hosts=6, windows=120, rate=60)
+    run.rate[:, 60:63] *= 0.25
+    run.rate[:2, 60:63] = 0
+    run.waited = [(host, 63, 3 * SECOND) for host in range(6) for _ in range(4)]
+    assert [found.who for found in story_of(run.ground()).findings] == [()]
+
+
+def test_pauses_of_members_while_all_do_less_are_chance() -> None:
+    """Of 4 operations a second at a tenth of their rate some member does none for 8 s."""
+    run = Run(61, hosts=8, windows=150, rate=4)
+    run.rate[:, 60:75] *= 0.13
+    assert {(found.kind, found.who) for found in story_of(run.ground()).findings} == {(EPISODE, ())}
