@@ -104,7 +104,7 @@ class Cost:
 
 def cost(words: Sequence[str], folder: Path, page: str = "") -> Cost:
     """Return what a command took; one that serves a page is ended once it has given that. SystemExit where it fails."""
-    began, peak, ended = time.perf_counter(), 0, False
+    began, peak, ended = time.perf_counter(), 0, 0
     out, err = folder / "stdout", folder / "stderr"
     with out.open("wb") as stdout, err.open("wb") as stderr:
         process = subprocess.Popen([sys.executable, "-c", RUN, *words], env=environment(ROOT), stdout=stdout, stderr=stderr)

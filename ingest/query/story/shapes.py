@@ -93,6 +93,7 @@ STALL_FEW, LONGER = 4, 3.0  # where there are more gaps than that, one counts on
 TAIL = (0.5, 0.8), (0.7, 0.9)  # parts of the largest latencies of cells that their tail is taken of ...
 LEAST_TOPS, MOST_TOPS = 40, 60  # ... of so many cells at least; of those beyond it the farthest
 SHIFTS = 4  # places of a short stall beside its operation
+MOST_WAITED = 0.75  # of the groups of a set that stalls
 BESIDE = 8  # windows
 AS_LONG = 2.0  # times: what waited and what did not complete
 LEAST_LACKING, LIKELIER = 5.0, 1.5  # a chi-square, and the logarithm of odds that a set stopped
@@ -134,7 +135,58 @@ def stalls(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
                 continue
             claims.append(stall)
             dark[members, max(gap.first - 1, 0) : gap.last + 1] = True
-    return [*claims, *_short_stalls(ground, dark)]
+    return _as_one(ground, [*claims, *_short_stalls(ground, dark)])
+
+
+def _as_one(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
+    """Return the claims with one instead of several at a time, of the widest set of which operations of most members waited then.
+
+    Windows of some are not quite dark where rows of logs lie in two windows.
+    """
+    out, left = [], sorted(claims, key=lambda claim: -claim.certainty)
+    gathered = gatherings(ground.groups)
+    while left:
+        claim = left.pop(0)
+        alike = [other for other in left if _at_once_with(claim, other)]
+        if alike and claim.value_ns is not None:
+            mine = covered_groups(ground, claim.who)
+            windows = (ground.start_ns + 2 * ground.step_ns > claim.start_ns) & (ground.start_ns - ground.step_ns < claim.end_ns)
+            waited = known_most(ground.top_ns[:, windows], axis=1) >= LATE * claim.value_ns
+            wider = (each for each in gathered if len(each.members) > len(mine) and waited[each.members].mean() >= MOST_WAITED)
+            wide = (each for each in wider if mine < set(each.members.tolist()))
+            if (together := next(wide, None)) is not None:
+                every = set(together.members.tolist())
+                within = [other for other in (claim, *alike) if covered_groups(ground, other.who) <= every]
+                claim = _of_all(ground, together, within, windows) if len(within) > 1 else claim
+                left = [other for other in left if not any(other is one for one in within)] if len(within) > 1 else left
+        out.append(claim)
+    return out
+
+
+def _at_once_with(claim: Claim, other: Claim) -> bool:
+    """Return whether two claims are about the same time: half of what both cover."""
+    both = min(claim.end_ns, other.end_ns) - max(claim.start_ns, other.start_ns)
+    return 2 * both >= max(claim.end_ns, other.end_ns) - min(claim.start_ns, other.start_ns)
+
+
+def _of_all(ground: Ground, together: Together, claims: Sequence[Claim], windows: Bool) -> Claim:
+    """Return the claim that a set stalled of which several did, at their median time."""
+    longest = max(claims, key=lambda claim: claim.value_ns or 0)
+    began, ended = (
+        round(float(np.median(each))) for each in zip(*((claim.start_ns, claim.end_ns) for claim in claims), strict=True)
+    )
+    counts = ground.counts(together.members, np.flatnonzero(windows))
+    done = ground.samples[together.members].sum(axis=0).astype(np.float64)
+    return replace(
+        longest,
+        who=together.who,
+        start_ns=began,
+        end_ns=ended,
+        cells=np.logical_or.reduce([ground.cells(together.members, windows), *(claim.cells for claim in claims)]),
+        samples=int(counts[ground.rows.layout.values >= LATE * (longest.value_ns or 0)].sum()),
+        missing=max(float((np.median(done) - done[windows]).sum()), sum(claim.missing for claim in claims)),
+        details={**longest.details, "silent": False},
+    )
 
 
 class Wait(NamedTuple):

@@ -175,7 +175,6 @@ EXPLAINED = {THROTTLED: (SLOW_MEMBER, MODES), SLOW_MEMBER: (MODES,)}
 KEPT = 0.5
 NOTABLE = 0.01  # of the operations of a run: where less is missing in all, whose part of that is large says little
 MOST_FACTS = 4
-SEVERAL = 0.2  # of the members of an episode
 KIND = "kind"
 
 # Each is shown what was claimed before it: windows of a stall or a rhythm are no levels, and peers are compared by what is left.
@@ -372,22 +371,7 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
         """Return the claims about any member of those that a claim is about: no other can explain it."""
         return {at for who in hosts[number] for at in at_host[who]} if hosts[number] else range(len(claims))
 
-    stalled = [number for number, claim in enumerate(claims) if claim.kind == STALL]
-    episodes = [number for number, claim in enumerate(claims) if claim.kind == EPISODE] if len(stalled) > 1 else []
-    parts = {at for number in episodes for at in _stalls_within(number, stalled, claims, covered)}
-    kept = (number for number in range(len(claims)) if number not in parts)
-    return [claims[number] for number in kept if not any(explains(at, number) for at in near(number))]
-
-
-def _stalls_within(number: int, stalled: Sequence[int], claims: Sequence[Claim], covered: Sequence[frozenset[int]]) -> list[int]:
-    """Return the stalls that an episode is: of several of its members at its time, where windows of others are not quite dark."""
-    episode, every, found = claims[number], covered[number], []
-    for at in stalled if len(every) > 1 else ():
-        both = min(episode.end_ns, claims[at].end_ns) - max(episode.start_ns, claims[at].start_ns)
-        whole = max(episode.end_ns, claims[at].end_ns) - min(episode.start_ns, claims[at].start_ns)
-        found += [at] if covered[at] < every and 2 * both >= whole else []
-    members = frozenset[int]().union(*(covered[at] for at in found))
-    return found if len(found) > 1 and len(members) >= SEVERAL * len(every) else []
+    return [claim for number, claim in enumerate(claims) if not any(explains(at, number) for at in near(number))]
 
 
 def excess_with_peers(ground: Ground, claims: Sequence[Claim]) -> Float:
