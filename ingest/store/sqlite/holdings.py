@@ -116,7 +116,8 @@ class SqliteHoldings:
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals[Series]]:
         """Yield the merged windows of a plan in bounded batches: of each, one part a layout and kind of counts."""
         where, values = self._rollups(plan)
-        kinds = sorted({member.series.kind for member in plan.members})
+        members = plan.members or stored_series(self.db, [plan.record.run])  # of one without members all rollups of its step
+        kinds = sorted({member.series.kind for member in members})
         yield from merged_windows(self.db, plan.record.run, kinds, where, values, plan.everything)
 
     def rollup_span(self, plan: Plan) -> tuple[int, int] | None:
