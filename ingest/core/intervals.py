@@ -45,7 +45,8 @@ WORTH_A_RUN = 32  # entries: fewer of neighbours that stay neighbours are better
 LARGE_CELLS, CELLS_AN_ENTRY = 1 << 21, 4  # of rows in any order: 16 MB, and not mostly empty
 PIECE = 1 << 18  # entries that are laid out at once
 WIDE = 2_000_000  # entries of a sum at full width: 32 MB, and several times that while it is made
-IN_CACHE = 1 << 16  # entries of rows that are looked at together: what is made of them stays in a cache
+IN_CACHE = 1 << 16  # entries of rows that are looked at together: what is made of them stays in a cache ...
+IN_MEMORY = 1 << 20  # ... or takes little memory, where each piece costs more than its entries
 WORTH_A_BLOCK = 1000  # entries: adding up fewer of a part at once costs more than laying them after others
 MOST_SAMPLES = 1 << 62  # of a row, and of what is added up to one: sums and ranks are int64
 TOO_MANY = "more than 2^62 samples (in flight: 2^46) cannot be added up: choose fewer with --where, --by, --from or --to"
@@ -143,10 +144,10 @@ def sum_parts(parts: Sequence[tuple[Int, Int, Int]], group: Int, groups: int) ->
 
     Bins rise within each row.
     """
-    ends = np.cumsum([len(indptr) - 1 for indptr, _, _ in parts]).tolist()
-    filled = [(group[end + 1 - len(part[0]) : end], *part) for end, part in zip(ends, parts, strict=True) if len(part[1])]
     if len(parts) == 1 and kernel.sum_rows is not None:
         return sum_rows(*parts[0], group, groups)
+    ends = np.cumsum([len(indptr) - 1 for indptr, _, _ in parts]).tolist()
+    filled = [(group[end + 1 - len(part[0]) : end], *part) for end, part in zip(ends, parts, strict=True) if len(part[1])]
     if (sums := sum_apart(filled, groups)) is not None:
         return sums
     pointers, bins, counts = zip(*parts, strict=True)

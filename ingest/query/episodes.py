@@ -25,7 +25,7 @@ from ingest.core.coverage import OPEN as OPEN_END
 from ingest.core.coverage import UNKNOWN
 from ingest.core.errors import InputError, counted
 from ingest.core.grid import SECOND
-from ingest.core.intervals import Bool, Int, Intervals, row_sums
+from ingest.core.intervals import IN_MEMORY, Bool, Int, Intervals, row_sums
 from ingest.core.labels import Group
 from ingest.core.layout import LAST_NS
 from ingest.core.marks import FOREVER, NotedMark, Stretches
@@ -45,7 +45,6 @@ OPEN, ENDED, PROVISIONAL = "open", "ended", "provisional"
 MET, VIOLATED, CANNOT_TELL = "met", "violated", "cannot tell"
 NOTHING = "nothing completed"
 ID_BYTES = 15
-PIECE = 1 << 20  # entries that are looked at together
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -303,7 +302,7 @@ def judged(objective: Objective, answer: Answer, life: Life) -> list[Verdict]:
     narrow = answer if HOST in objective.by else regrouped(answer, labels)
     parts = [part for part in narrow.parts if len(part)]
     groups = sorted({part.table[code] for part in parts for code in np.unique(part.series).tolist()})
-    pieces = (piece for part in parts for _, piece in part.pieces(PIECE))
+    pieces = (piece for part in parts for _, piece in part.pieces(IN_MEMORY))
     rows = _concatenated([_rows(piece, narrow, objective.promise, groups) for piece in pieces])
     low, high = int(min(rows.start_ns.min(), life.start_ns)), int(max(rows.end_ns.max(), life.end_ns))
     part = replace(life, start_ns=low, end_ns=high).within(objective.window_ns)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from effort import figure
 from ingest.core.layout import fio_layout
-from ingest.query.story.ground import DRIFT, EPISODE, MODES, RHYTHM, SECOND, STALL, STEP, Claim, Ground
+from ingest.query.story.ground import DRIFT, EPISODE, MODES, RHYTHM, SECOND, STALL, STEP, Claim, Finding, Ground
 from ingest.query.story.segments import changes, gatherings
 from ingest.query.story.shapes import beat_of, modes, periods_of, rhythms, stalls
 from ingest.query.story.story import joined, story_of
@@ -37,6 +37,11 @@ def at_s(claim: Claim) -> float:
     """Return the time of a change in s of the run."""
     assert claim.details is not None
     return (claim.details["at_ns"] - START) / SECOND
+
+
+def span_s(found: Claim | Finding) -> tuple[float, float]:
+    """Return from when to when something is said, in s of the run."""
+    return (found.start_ns - START) / SECOND, (found.end_ns - START) / SECOND
 
 
 def host_of(claim: Claim) -> str:
@@ -295,7 +300,7 @@ def test_a_plateau_of_a_third_of_the_run_and_two_episodes_are_found(slow: list[t
     for first, end in slow:
         run.level[2, first:end] += np.log(8)
     told = story_of(run.ground()).findings
-    times = sorted(((found.start_ns - START) / SECOND, (found.end_ns - START) / SECOND) for found in told)
+    times = sorted(span_s(found) for found in told)
     assert times == slow
     assert {dict(found.who)["host"] for found in told} == {"c"}
     assert all(found.times == pytest.approx(8, rel=0.1) for found in told)
@@ -307,7 +312,7 @@ def test_an_outage_is_told_in_the_window_that_holds_most_of_it_and_by_what_waite
     run.slow[1, 100:102] = 0.3, 0.08
     run.sigma = 0.2
     (found,) = [claim for claim in changes(run.ground()) if claim.kind == EPISODE]
-    assert (host_of(found), (found.start_ns - START) / SECOND, (found.end_ns - START) / SECOND) == ("b", 100, 101)
+    assert (host_of(found), *span_s(found)) == ("b", 100, 101)
     assert found.times is not None and found.times > 6 and found.details["percentile"] != "p50"
     assert found.cells[1, 101]
 
@@ -357,7 +362,7 @@ def test_a_stall_is_as_long_as_what_waited_the_longest_from_when_less_completes(
     run.rate[1, 199:205] = 52, 0, 0, 0, 140, 300
     run.level[1, 203:205] = np.log(4500)
     (found,) = stalls(run.ground())
-    began, ended = ((at - START) / SECOND for at in (found.start_ns, found.end_ns))
+    began, ended = span_s(found)
     assert began == pytest.approx(199.65, abs=0.15)
     assert ended - began == pytest.approx(4.65, abs=0.2)
 
@@ -369,7 +374,7 @@ def test_one_operation_that_waited_while_no_other_completed_is_a_stall(hosts: li
     run.rate[hosts, 150:152] *= [[0.7, 0.6]]
     run.waited = [(host, 151, 0.7 * SECOND) for host in hosts]
     (found,) = story_of(run.ground()).findings
-    began, ended = ((at - START) / SECOND for at in (found.start_ns, found.end_ns))
+    began, ended = span_s(found)
     assert (found.kind, dict(found.who).get("host", "")) == (STALL, who)
     assert (began, ended) == (pytest.approx(150.7, abs=0.2), pytest.approx(151.4, abs=0.2))
 
@@ -399,7 +404,7 @@ def test_a_host_that_is_so_slow_that_windows_stay_empty_is_one_episode() -> None
     run.rate[1, 120:180] /= 40
     run.level[1, 120:180] += np.log(40)
     (found,) = story_of(run.ground()).findings
-    times = (found.start_ns - START) / SECOND, (found.end_ns - START) / SECOND
+    times = span_s(found)
     assert (found.kind, dict(found.who)["host"], times) == (EPISODE, "b", (120, 180))
 
 
@@ -424,7 +429,7 @@ def test_a_drift_that_ends_or_begins_within_the_run_says_when(level: slice, word
     run = run_of(37)
     run.level[1] += np.maximum(np.log(8) * (1 - np.arange(WINDOWS) / 180), 0)[level]
     (found,) = story_of(run.ground()).findings
-    times = (found.start_ns - START) / SECOND, (found.end_ns - START) / SECOND
+    times = span_s(found)
     assert found.kind == DRIFT and f"little by little {words}" in found.text
     assert times == pytest.approx((0, 180) if words == "until" else (120, 300), abs=15)
 
@@ -436,7 +441,7 @@ def test_a_rate_that_is_low_at_the_beginning_hides_no_event_right_after_it() -> 
     run.rate[1, 6:10] *= 0.05
     run.level[1, 6:10] += np.log(20)
     (found,) = (claim for claim in changes(run.ground()) if host_of(claim) == "b")
-    assert (found.kind, (found.start_ns - START) / SECOND, (found.end_ns - START) / SECOND) == (EPISODE, 6, 10)
+    assert (found.kind, *span_s(found)) == (EPISODE, 6, 10)
 
 
 def test_a_rhythm_of_few_windows_is_told_where_windows_vary_no_more_than_counting_makes_them() -> None:
@@ -475,7 +480,7 @@ def test_a_burst_right_after_a_gap_tells_that_it_ended_within_a_window_that_is_f
     run.rate[1, 199:205] = 44, 0, 0, 74, 290, 80
     run.level[1, 202:204] = np.log(3300)
     (found,) = stalls(run.ground())
-    began, ended = ((at - START) / SECOND for at in (found.start_ns, found.end_ns))
+    began, ended = span_s(found)
     assert (began, ended) == (pytest.approx(199.5, abs=0.2), pytest.approx(202.9, abs=0.3))
 
 

@@ -33,6 +33,7 @@ from ingest.query.windows import regrouped, with_one_span
 
 Labels = tuple[tuple[str, str], ...]
 Made = TypeVar("Made")
+Key = TypeVar("Key")
 
 STALL, SLOW_MEMBER, THROTTLED, EPISODE, STEP, DRIFT = "stall", "slow member", "throttled", "episode", "step", "drift"
 RHYTHM, MODES, IMBALANCE, OMISSION, EDGE = "rhythm", "modes", "imbalance", "omission", "edge"
@@ -111,6 +112,11 @@ class Ground:
         for group in groups:
             chosen[group, windows] = True
         return chosen
+
+    def near(self, start_ns: int, end_ns: int) -> Bool:
+        """Return the windows (T) of a time and those beside it: rows of logs at its ends lie in them, too."""
+        near: Bool = (self.start_ns + 2 * self.step_ns > start_ns) & (self.start_ns - self.step_ns < end_ns)
+        return near
 
     def span(self, first: int, last: int) -> tuple[int, int]:
         """Return from when to when windows are, the last of them included, in ns."""
@@ -586,11 +592,7 @@ def _missing_of(ground: Ground, codes: Collection[int]) -> list[Missing]:
 
 def _missing_by_group(ground: Ground) -> dict[int, list[int]]:
     """Return the numbers of the entries that may be of each group."""
-    of_group: dict[int, list[int]] = {}
-    for number, entry in enumerate(ground.missing):
-        for code in _may_be_of(ground, entry):
-            of_group.setdefault(code, []).append(number)
-    return of_group
+    return numbers_by(_may_be_of(ground, entry) for entry in ground.missing)
 
 
 def _may_be_of(ground: Ground, entry: Missing) -> frozenset[int]:
@@ -616,11 +618,28 @@ def covered_groups(ground: Ground, who: Labels) -> frozenset[int]:
 
 def _having(ground: Ground) -> tuple[Mapping[tuple[str, str], frozenset[int]], frozenset[int]]:
     """Return the groups that have each label, and all groups: claims are many where members are, and asked about each other."""
-    having: dict[tuple[str, str], list[int]] = {}
-    for code, labels in enumerate(ground.groups):
-        for label in labels:
-            having.setdefault(label, []).append(code)
-    return {label: frozenset(codes) for label, codes in having.items()}, frozenset(range(len(ground.groups)))
+    having = {label: frozenset(codes) for label, codes in numbers_by(ground.groups).items()}
+    return having, frozenset(range(len(ground.groups)))
+
+
+def numbers_by(sets: Iterable[Iterable[Key]]) -> dict[Key, list[int]]:
+    """Return the numbers of the sets that hold each key."""
+    numbers: dict[Key, list[int]] = {}
+    for number, keys in enumerate(sets):
+        for key in keys:
+            numbers.setdefault(key, []).append(number)
+    return numbers
+
+
+def shared_ns(one: Claim, other: Claim) -> int:
+    """Return how long both of two claims last, below 0 where they are apart."""
+    return min(one.end_ns, other.end_ns) - max(one.start_ns, other.start_ns)
+
+
+def at_one_time(one: Claim, other: Claim) -> bool:
+    """Return whether two claims are about one time: both last for at least half of the time of either."""
+    shared = shared_ns(one, other)
+    return 2 * shared >= one.end_ns - one.start_ns + other.end_ns - other.start_ns - shared
 
 
 def member(labels: Labels) -> Labels:

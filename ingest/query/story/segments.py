@@ -1114,9 +1114,9 @@ def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     for claim in so_far:
         if claim.kind == RHYTHM:
             aside |= claim.cells
-        elif claim.kind == STALL and claim.value_ns is not None:  # rows of logs at its ends lie in windows beside it, too
-            at = (ground.start_ns + 2 * ground.step_ns > claim.start_ns) & (ground.start_ns - ground.step_ns < claim.end_ns)
-            stalled |= claim.cells | ground.cells(sorted(covered_groups(ground, claim.who)), at)
+        elif claim.kind == STALL and claim.value_ns is not None:
+            near = ground.near(claim.start_ns, claim.end_ns)
+            stalled |= claim.cells | ground.cells(sorted(covered_groups(ground, claim.who)), near)
     aside |= stalled
     counts = counts_of(ground, aside, stalled) if aside.any() else every_count(ground)
     if counts.blocks < LEAST_RUN:

@@ -43,6 +43,7 @@ from ingest.query.story.ground import (
     Usual,
     apart,
     as_one,
+    at_one_time,
     beyond_peers,
     binned,
     covered_groups,
@@ -52,6 +53,7 @@ from ingest.query.story.ground import (
     known_most,
     member,
     most_times,
+    numbers_by,
     peers_of,
     stretches_of,
 )
@@ -92,7 +94,6 @@ LEAST_LIVE = 2  # windows that the usual rate is taken of
 STALL_FEW, LONGER = 4, 3.0  # where there are more gaps than that, one counts only if it is that much longer than the median gap
 TAIL = (0.5, 0.8), (0.7, 0.9)  # parts of the largest latencies of cells that their tail is taken of ...
 LEAST_TOPS, MOST_TOPS = 40, 60  # ... of so many cells at least; of those beyond it the farthest
-SHIFTS = 4  # places of a short stall beside its operation
 MOST_WAITED = 0.75  # of the groups of a set that stalls
 BESIDE = 8  # windows
 AS_LONG = 2.0  # times: what waited and what did not complete
@@ -144,47 +145,49 @@ def _as_one(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
     Windows of some are not quite dark where rows of logs lie in two windows.
     """
     out, left = [], sorted(claims, key=lambda claim: -claim.certainty)
-    gathered = gatherings(ground.groups)
     while left:
         claim = left.pop(0)
-        alike = [other for other in left if _at_once_with(claim, other)]
-        if alike and claim.value_ns is not None:
-            mine = covered_groups(ground, claim.who)
-            windows = (ground.start_ns + 2 * ground.step_ns > claim.start_ns) & (ground.start_ns - ground.step_ns < claim.end_ns)
-            waited = known_most(ground.top_ns[:, windows], axis=1) >= LATE * claim.value_ns
-            wider = (each for each in gathered if len(each.members) > len(mine) and waited[each.members].mean() >= MOST_WAITED)
-            wide = (each for each in wider if mine < set(each.members.tolist()))
-            if (together := next(wide, None)) is not None:
-                every = set(together.members.tolist())
-                within = [other for other in (claim, *alike) if covered_groups(ground, other.who) <= every]
-                claim = _of_all(ground, together, within, windows) if len(within) > 1 else claim
-                left = [other for other in left if not any(other is one for one in within)] if len(within) > 1 else left
+        alike = [other for other in left if at_one_time(claim, other)]
+        wide = _waited_most(ground, claim) if alike and claim.value_ns is not None else None
+        every = frozenset() if wide is None else frozenset(wide.members.tolist())
+        within = [other for other in alike if covered_groups(ground, other.who) <= every]
+        if wide is not None and within:
+            claim = _of_all(ground, wide, [claim, *within])
+            left = [other for other in left if not any(other is one for one in within)]
         out.append(claim)
     return out
 
 
-def _at_once_with(claim: Claim, other: Claim) -> bool:
-    """Return whether two claims are about the same time: half of what both cover."""
-    both = min(claim.end_ns, other.end_ns) - max(claim.start_ns, other.start_ns)
-    return 2 * both >= max(claim.end_ns, other.end_ns) - min(claim.start_ns, other.start_ns)
-
-
-def _of_all(ground: Ground, together: Together, claims: Sequence[Claim], windows: Bool) -> Claim:
-    """Return the claim that a set stalled of which several did, at their median time."""
-    longest = max(claims, key=lambda claim: claim.value_ns or 0)
-    began, ended = (
-        round(float(np.median(each))) for each in zip(*((claim.start_ns, claim.end_ns) for claim in claims), strict=True)
+def _waited_most(ground: Ground, claim: Claim) -> Together | None:
+    """Return the widest set around that of a stall of which operations of most members waited then for as long."""
+    waited = _waited(ground, ground.near(claim.start_ns, claim.end_ns), claim.value_ns or 0)
+    mine = covered_groups(ground, claim.who)
+    wider = (each for each in gatherings(ground.groups) if len(each.members) > len(mine))
+    return next(
+        (each for each in wider if waited[each.members].mean() >= MOST_WAITED and mine < set(each.members.tolist())), None
     )
+
+
+def _waited(ground: Ground, windows: Bool | slice, longest_ns: float) -> Bool:
+    """Return of which groups an operation waited in some windows for about as long as the longest."""
+    waited: Bool = known_most(ground.top_ns[:, windows], axis=1) >= LATE * longest_ns
+    return waited
+
+
+def _of_all(ground: Ground, together: Together, claims: Sequence[Claim]) -> Claim:
+    """Return the claim that a set stalled of which several did, at their median time; the first is the most certain."""
+    windows = ground.near(claims[0].start_ns, claims[0].end_ns)
+    longest = max(claims, key=lambda claim: claim.value_ns or 0)
     counts = ground.counts(together.members, np.flatnonzero(windows))
     done = ground.samples[together.members].sum(axis=0).astype(np.float64)
     return replace(
         longest,
         who=together.who,
-        start_ns=began,
-        end_ns=ended,
+        start_ns=round(float(median([claim.start_ns for claim in claims]))),
+        end_ns=round(float(median([claim.end_ns for claim in claims]))),
         cells=np.logical_or.reduce([ground.cells(together.members, windows), *(claim.cells for claim in claims)]),
         samples=int(counts[ground.rows.layout.values >= LATE * (longest.value_ns or 0)].sum()),
-        missing=max(float((np.median(done) - done[windows]).sum()), sum(claim.missing for claim in claims)),
+        missing=max(float((median(done) - done[windows]).sum()), sum(claim.missing for claim in claims)),
         details={**longest.details, "silent": False},
     )
 
@@ -192,7 +195,7 @@ def _of_all(ground: Ground, together: Together, claims: Sequence[Claim], windows
 class Wait(NamedTuple):
     """Groups that may have stopped within some windows while one operation waited for `longest_ns`.
 
-    `lacking` is the share of what they do usually that each of the windows lacks; `chance` a logarithm, of both by chance.
+    `due` is what they do usually in each of the windows; `chance` a logarithm, of both by chance.
     """
 
     chance: float
@@ -200,7 +203,7 @@ class Wait(NamedTuple):
     first: int
     end: int
     together: Together
-    lacking: Float
+    due: float
 
 
 def _short_stalls(ground: Ground, dark: Bool) -> list[Claim]:
@@ -212,9 +215,9 @@ def _short_stalls(ground: Ground, dark: Bool) -> list[Claim]:
     for wait in sorted(_waits(ground, dark), key=lambda wait: wait.chance):
         members = wait.together.members
         if wait.chance < math.log(CHANCE) and not dark[members, wait.first : wait.end].any():
-            claims.append(_short_stall(ground, wait))
+            claims.append(_stall(_gap_of(ground, wait), members.tolist(), wait.together.who, ground))
             dark |= ground.cells(members, slice(wait.first - 1, wait.end + 1))
-    least = LONGER * float(np.median([claim.value_ns or 0 for claim in claims])) if len(claims) > STALL_FEW else 0.0
+    least = LONGER * float(median([claim.value_ns or 0 for claim in claims])) if len(claims) > STALL_FEW else 0.0
     return [claim for claim in claims if (claim.value_ns or 0) >= least]  # what comes again and again is no single outage
 
 
@@ -224,7 +227,7 @@ def _waits(ground: Ground, dark: Bool) -> Iterator[Wait]:
     How many are so far by chance: as of a tail that falls as a power of the latency, as slowly as its upper parts do.
     """
     count = ground.shape[1]
-    logs = np.log(ground.top_ns) - np.log(np.array([float(known_median(row)) for row in ground.p99_ns]))[:, None]
+    logs = np.log(ground.top_ns) - np.log(known_median(ground.p99_ns, axis=1, keepdims=True))
     known = logs[~np.isnan(logs)]
     if len(known) < LEAST_TOPS or count <= 2 * BESIDE:
         return
@@ -232,79 +235,62 @@ def _waits(ground: Ground, dark: Bool) -> Iterator[Wait]:
     falls = min(math.log((1 - low) / (1 - high)) / max(b - a, 1e-9) for (low, high), (a, b) in zip(TAIL, ends, strict=True))
     chances = math.log(len(known) * (1 - TAIL[-1][1])) - falls * (logs - ends[-1][1])
     likely = np.flatnonzero((chances < 0).ravel())
-    gathered = gatherings(ground.groups) if len(likely) else []
+    sets = gatherings(ground.groups) if len(likely) else []
+    having = numbers_by(together.members.tolist() for together in sets)
     for cell in likely[np.argsort(-logs.ravel()[likely])][:MOST_TOPS].tolist():
         code, window = divmod(cell, count)
         longest = float(ground.top_ns[code, window])
-        having = [together for together in gathered if code in together.members]
-        for end in (window, window + 1):
-            for first in range(end - math.ceil(longest / ground.step_ns) - 1, end - math.ceil(longest / ground.step_ns) + 1):
-                if first < 1 or end >= count or dark[code, first:end].any() or _all_slow(ground, code, first, end, longest):
-                    continue
-                near = ground.samples[:, max(first - BESIDE, 0) : end + BESIDE]
-                rates = np.median(near, axis=1) * (end - first)
-                together = having[likeliest(having, rate_gains(ground.samples[:, first:end].sum(axis=1), rates))]
-                series = ground.samples[together.members].sum(axis=0).astype(np.float64)
-                waited = known_most(ground.top_ns[together.members, first - 1 : end + 1], axis=1) >= LATE * longest
-                if 2 * waited.sum() < len(waited):
-                    continue  # where all stop, one operation of each waits
-                chance = _chance_of_lacking(series, (first, end), float(rates[together.members].sum()), longest / ground.step_ns)
-                lacking = np.maximum(1 - series[first:end] / max(float(rates[together.members].sum()) / (end - first), 1e-9), 0.0)
-                yield Wait(chances[code, window] + chance + math.log(SHIFTS), longest, first, end, together, lacking)
+        windows = math.ceil(longest / ground.step_ns)
+        spans = [(end - more, end) for end in (window, window + 1) for more in (windows + 1, windows)]
+        for first, end in spans:
+            if first < 1 or end >= count or dark[code, first:end].any() or _all_slow(ground, code, (first, end), longest):
+                continue
+            near = ground.samples[:, max(first - BESIDE, 0) : end + BESIDE]
+            rates = median(near, axis=1)
+            gains = rate_gains(ground.samples[:, first:end].sum(axis=1), rates * (end - first))
+            mine = [sets[number] for number in having[code]]
+            together = mine[likeliest(mine, gains)]
+            if 2 * _waited(ground, slice(first - 1, end + 1), longest)[together.members].mean() < 1:
+                continue  # where all stop, one operation of each waits
+            series, due = ground.samples[together.members].sum(axis=0), float(rates[together.members].sum())
+            chance = chances[code, window] + _chance_of_lacking(series, (first, end), due, longest / ground.step_ns)
+            yield Wait(chance + math.log(len(spans)), longest, first, end, together, due)
 
 
-def _all_slow(ground: Ground, code: int, first: int, end: int, longest: float) -> bool:
+def _all_slow(ground: Ground, code: int, span: tuple[int, int], longest: float) -> bool:
     """Return whether it is no lone operation: the others take longer in these windows, too, or some took as long just before."""
-    p50 = ground.p50_ns[code]
+    (first, end), p50 = span, ground.p50_ns[code]
     slow = float(known_median(p50[first - 1 : end + 1])) > AS_LONG * float(known_median(p50))
     return slow or bool(longest < LONGER * known_most(ground.top_ns[code, max(first - 2 * BESIDE, 0) : first - 1]))
 
 
-def _chance_of_lacking(series: Float, span: tuple[int, int], due: float, stopped: float) -> float:
-    """Return the logarithm of the chance that so little completes in some windows where so much is due.
+def _chance_of_lacking(series: Int, span: tuple[int, int], rate: float, stopped: float) -> float:
+    """Return the logarithm of the chance that so little completes in some windows, of which each has a rate.
 
     By counting, as much more as neighbours of that length differ. Infinite where what lacks is not about what does in so many
     windows that all `stopped`, or that they did not is as likely.
     """
     first, end = span
-    inside = float(series[first:end].sum())
-    least = due * (1 - stopped / (end - first))
-    left = max(min(inside, least + due / (end - first) / 2), least, HALF)  # a row of a log at either end lies in two windows
-    lacking = (due - inside) / max(due, 1e-9) * (end - first)  # windows
-    if inside >= due or left >= due or not stopped / AS_LONG <= lacking <= stopped * AS_LONG:
+    inside, due = float(series[first:end].sum()), rate * (end - first)
+    left = max(min(inside, due - rate * (stopped - 0.5)), due - rate * stopped, HALF)  # rows at either end lie in two windows
+    if inside >= due or left >= due or not stopped / AS_LONG <= (due - inside) / rate <= stopped * AS_LONG:
         return math.inf
     sums = np.lib.stride_tricks.sliding_window_view(series, end - first).sum(axis=1)
-    apart_by = np.median(np.abs(sums[end - first :] - sums[: first - end]))
-    inflated = max((float(apart_by) / NORMAL_MEDIAN) ** 2 / 2 / due, 1.0)
+    inflated = max((float(median(np.abs(sums[end - first :] - sums[: first - end]))) / NORMAL_MEDIAN) ** 2 / 2 / due, 1.0)
     chi = 2 * ((inside * math.log(inside / due) if inside else 0.0) + due - inside) / inflated
     likelier = (inside * math.log(left / due) + due - left) / inflated
     return log_tail(chi) if chi >= LEAST_LACKING and likelier >= LIKELIER else math.inf
 
 
-def _short_stall(ground: Ground, wait: Wait) -> Claim:
-    """Return the claim of a stall within some windows; it ends where what is missing in the last of them says."""
-    _, longest, first, end, together, lacking = wait
-    members, step = together.members, ground.step_ns
-    share = float(lacking[-1]) * longest / max(float(lacking.sum()) * step, 1.0)  # of the last window
-    ended = int(ground.start_ns[end - 1]) + round(min(share, 1.0) * step if end - first > 1 else (step + min(longest, step)) / 2)
-    windows = np.arange(max(first - 1, 0), _caught_up(ground, members, end + 1))
-    counts = ground.counts(members, windows)
-    late = np.flatnonzero((counts > 0) & (ground.rows.layout.values >= LATE * longest))
-    typical = max(float(known_median(ground.p99_ns[code])) for code in members)
-    return Claim(
-        kind=STALL,
-        who=together.who,
-        start_ns=ended - round(longest),
-        end_ns=ended,
-        cells=ground.cells(members, windows),
-        value_ns=longest,
-        times=longest / typical if typical else None,
-        samples=int(counts[late].sum()),
-        missing=float((lacking * ground.samples[members][:, first:end].sum(axis=0) / np.maximum(1 - lacking, 1e-9)).sum()),
-        certainty=longest / LEAST_NS,
-        latency_ns=(int(ground.rows.layout.lower[late].min()), math.ceil(longest) + 1),
-        details={"typical_ns": typical, "gap_ns": longest, "silent": False, "open": False},
-    )
+def _gap_of(ground: Ground, wait: Wait) -> Gap:
+    """Return the gap of what waited within some windows; it ends where what is missing in the last of them says."""
+    done = ground.samples[wait.together.members, wait.first : wait.end].sum(axis=0)
+    lacking, step = np.maximum(wait.due - done, 0.0), ground.step_ns
+    share = float(lacking[-1]) * wait.longest_ns / max(float(lacking.sum()) * step, 1.0)  # of the last window
+    within = min(share, 1.0) * step if len(lacking) > 1 else (step + min(wait.longest_ns, step)) / 2
+    ended = int(ground.start_ns[wait.end - 1]) + round(within)
+    began = ended - round(wait.longest_ns)
+    return Gap(wait.first, wait.end - 1, began, ended, float(lacking.sum()), began, open=False)
 
 
 def gaps(completions: Float, ground: Ground) -> list[Gap]:
@@ -351,7 +337,7 @@ def _gap(first: int, last: int, completions: Float, usual: float, ground: Ground
 
 
 def _caught_up(ground: Ground, codes: Int | Sequence[int], last: int) -> int:
-    """Return the window from `last` on before which what a load does late after a stall waits."""
+    """Return the first window from `last` on in which a load has caught up: what is late after a stall waits for its turn."""
     p50 = ground.p50_ns[codes]
     slow = np.nan_to_num(known_median(p50 / known_median(p50, axis=1, keepdims=True), axis=0)[last:]) > AS_LONG
     return last + (len(slow) if slow.all() else int(slow.argmin()))
@@ -385,7 +371,7 @@ def _stall(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
         details={
             "typical_ns": typical,
             "gap_ns": length,
-            "silent": not ground.samples[codes, gap.first : gap.last].any(),
+            "silent": gap.first < gap.last and not ground.samples[codes, gap.first : gap.last].any(),
             "open": gap.open and not len(late),  # the longest of late ones tells how long it was
         },
     )
@@ -459,10 +445,7 @@ def beside_peers(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     stretches = stretches_of(ground)
     levels = _levels(ground, stretches, so_far)
     events = [stretches.mostly(claim.cells) for claim in so_far if claim.kind in OWN]
-    own: dict[int, list[int]] = {}
-    for number, claim in enumerate(claim for claim in so_far if claim.kind in OWN):
-        for code in covered_groups(ground, claim.who):
-            own.setdefault(code, []).append(number)
+    own = numbers_by(covered_groups(ground, claim.who) for claim in so_far if claim.kind in OWN)
     often = sum((event.astype(np.int64) for event in events), np.zeros(stretches.samples.shape, np.int64))
 
     @lru_cache(maxsize=2)  # what most members have, who have no event of their own, and that of one who has
@@ -1160,7 +1143,7 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
     if measure == MISSING:
         then, typical = ground.samples[members][:, during], median(ground.samples[members][:, usual], axis=1)
         missing = float(np.maximum(typical[:, None] - then, 0).sum())
-        least, usually = float(np.median(then.sum(axis=0))), float(typical.sum())  # a level that falls is none of it
+        least, usually = float(median(then.sum(axis=0))), float(typical.sum())  # a level that falls is none of it
         # What is paced completes one more in some windows than in others, and that comes back with a period.
         times = usually / max(least, 1.0) if usually - least > ONE_MORE * len(members) else 1.0
     else:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -44,12 +44,15 @@ from ingest.query.story.ground import (
     Labels,
     NoGroundError,
     Story,
+    at_one_time,
     covered_groups,
     excess_against,
     grounds,
     member,
     members_of,
+    numbers_by,
     peers_of,
+    shared_ns,
     with_finer,
 )
 from ingest.query.story.segments import changes
@@ -61,8 +64,6 @@ from ingest.query.windows import regrouped
 
 if TYPE_CHECKING:
     from ingest.query.overview import Overview
-
-Key = TypeVar("Key")
 
 # Claims about one event on several operations or members become one claim, of as many of them as labels describe.
 #
@@ -109,14 +110,13 @@ def _one_event(ground: Ground, first: Claim, second: Claim) -> bool:
     near = NEAR * ground.step_ns
     if max(abs(first.start_ns - second.start_ns), abs(first.end_ns - second.end_ns)) <= near:
         return True
-    shared = min(first.end_ns, second.end_ns) - max(first.start_ns, second.start_ns)
-    return 2 * shared > max(first.end_ns - first.start_ns, second.end_ns - second.start_ns)
+    return 2 * shared_ns(first, second) > max(first.end_ns - first.start_ns, second.end_ns - second.start_ns)
 
 
 def _collapsed(ground: Ground, claims: list[Claim]) -> list[Claim]:
     """Return claims about one event as few as labels can describe: of all, else of each member, else of each operation."""
     covered = [covered_groups(ground, claim.who) for claim in claims]
-    about = _numbers_by(covered)
+    about = numbers_by(covered)
     rest = set(about)
     out: list[Claim] = []
     members = dict.fromkeys(member(labels) for labels in ground.groups)
@@ -134,15 +134,6 @@ def _collapsed(ground: Ground, claims: list[Claim]) -> list[Claim]:
             rest -= groups
     out += [claim for claim, own in zip(claims, covered, strict=True) if own & rest]  # which no labels tell from others
     return out
-
-
-def _numbers_by(sets: Iterable[Iterable[Key]]) -> dict[Key, list[int]]:
-    """Return the numbers of the sets that hold each key."""
-    numbers: dict[Key, list[int]] = {}
-    for number, keys in enumerate(sets):
-        for key in keys:
-            numbers.setdefault(key, []).append(number)
-    return numbers
 
 
 def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
@@ -337,9 +328,8 @@ def story_of(ground: Ground, source: str = "", question: Question = WHOLE, detec
 
 def _of_modes(facts: Sequence[Claim], ground: Ground, source: str) -> list[str]:
     """Return a sentence on the modes of each member; of many on those with most slow samples, and how many others have them."""
-    shown = sorted(facts, key=lambda fact: -fact.samples)[: MOST_FACTS if len(facts) > MOST_FACTS + 1 else None]
-    told = [words_of(fact, ground, 0.0, source).text for fact in facts if any(fact is one for one in shown)]
-    others = len(facts) - len(shown)
+    shown = facts if len(facts) <= MOST_FACTS + 1 else sorted(facts, key=lambda fact: -fact.samples)[:MOST_FACTS]
+    told, others = [words_of(fact, ground, 0.0, source).text for fact in shown], len(facts) - len(shown)
     return [*told, f"Latencies of {others:,} other members gather at several places, too."] if others else told
 
 
@@ -347,7 +337,7 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
     """Return the claims without those that another about the same member explains (see EXPLAINED)."""
     covered = [covered_groups(ground, claim.who) for claim in claims]
     hosts = [{member(ground.groups[code]) for code in groups} for groups in covered]
-    at_host = _numbers_by(hosts)
+    at_host = numbers_by(hosts)
     members = len({member(labels) for labels in ground.groups})
 
     def explains(at: int, number: int) -> bool:
@@ -359,10 +349,9 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
         pause, event = (claim, other) if claim.kind == STALL else (other, claim)
         if pause.kind == STALL and pause.value_ns is None and event.kind in (EPISODE, EDGE, STEP, RHYTHM, FAILURES):
             # Where a member does less for long, fails, or takes longer in a closed loop, some windows are dark by chance.
-            both = min(other.end_ns, claim.end_ns) - max(other.start_ns, claim.start_ns)
-            whole = max(event.end_ns, pause.end_ns) - min(event.start_ns, pause.start_ns)
-            alone = event.value_ns is None and 2 * both >= whole and (claim is event or mine == others)
-            return mine <= others and 2 * both >= claim.end_ns - claim.start_ns and alone == (claim is event)
+            alone = event.value_ns is None and at_one_time(pause, event) and (claim is event or mine == others)
+            within = mine <= others and 2 * shared_ns(pause, event) >= claim.end_ns - claim.start_ns
+            return within and alone == (claim is event)
         if claim.kind == MODES and not claim.details["changes"] and other.kind == MODES:
             return other is not claim and bool(mine & others)
         return mine <= others and claim.kind in EXPLAINED.get(other.kind, ())

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ingest.core.intervals import Bool, Int
+from ingest.core.intervals import Bool, Int, median
 from ingest.core.units import MOST_NS, number
 from ingest.read.context import Context
 from ingest.read.text import blocks
@@ -72,19 +72,13 @@ def interval_ms(steps_ms: Int, several: Bool, width_ms: int, options: Mapping[st
     if options.get("log_hist_msec", "").isdigit():
         return width_ms
     wide = steps_ms[several & (steps_ms > 0)]
-    return min(width_ms, middle(wide)) if len(wide) else width_ms
-
-
-def middle(values: Int) -> int:
-    """Return the median of whole numbers, rounded down; `np.median` takes ten times as long for a few of them."""
-    ordered, at = np.sort(values), len(values) // 2
-    return (int(ordered[at]) + int(ordered[~at])) // 2
+    return min(width_ms, int(median(wide))) if len(wide) else width_ms
 
 
 def dense_width_ms(stamps_ms: Int, samples: Int, width_ms: int) -> int:
     """Return how wide dense rows of an op are (median) where that is more than the rows of all ops are: others catch up."""
     dense = np.diff(stamps_ms)[samples[1:] >= SURELY_DENSE]
-    return max(width_ms, middle(dense)) if len(dense) else width_ms
+    return max(width_ms, int(median(dense))) if len(dense) else width_ms
 
 
 def first_row(stamps_ms: Int, samples: Int, width_ms: int, earliest_ms: int) -> tuple[int, bool]:

@@ -50,6 +50,7 @@ from ingest.core.intervals import (
     add_counts,
     concatenate,
     gather,
+    median,
     one_row,
     row_sums,
     sum_rows,
@@ -414,7 +415,7 @@ class Chain:
         if self.newest is None:
             return LastRow(self.end_ns)
         _, start_ns, end_ns = self.newest
-        return LastRow(self.end_ns, clock.middle(end_ns - start_ns), int(self.total.sum()))
+        return LastRow(self.end_ns, int(median(end_ns - start_ns)), int(self.total.sum()))
 
 
 class _Placed(NamedTuple):
