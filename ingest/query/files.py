@@ -188,7 +188,9 @@ class Files:
         self._check_rejects(sources, sums.parts)
         if question.step == AUTO and sums.parts:
             bounds = {run: range_in(question, run, start, self.grain(run, step, asked) or 1) for run, start in starts.items()}
-            step = auto_step(*auto_span(of_runs(sums.reach), bounds, stored), stored, question.windows)
+            groups = filter(None, map(question.key(self.found.labels), sums.series))
+            span = auto_span(of_runs(sums.reach), bounds, stored)
+            step = auto_step(*span, stored, question.most_windows(groups))
             sums.parts = widened(sums.parts, step)
         return self.merged_of(sums, question, step, sources, apart)
 

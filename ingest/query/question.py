@@ -97,6 +97,9 @@ RunKind = tuple[str, str]
 Layouts = Mapping[RunKind, Collection[Layout]]
 
 
+MOST_CELLS, LEAST_WINDOWS = 1 << 18, 60
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Question(Value):
     """A selection of measurements and how they are to be merged.
@@ -105,7 +108,8 @@ class Question(Value):
     `step` is ns, "auto" (at most `windows` windows, about 150) or "all" (one window for the whole range). `begin` and `end` are
     instants, or texts of such; `begin="steady"` leaves out the warm-up of each run. `kind` empty takes each run's default kind.
     Different runs are merged only with `merge_runs`. A `narrow` answer is held in a quarter of the bytes mostly, for looking at a
-    piece at a time (`core.intervals.Narrow`).
+    piece at a time (`core.intervals.Narrow`); of itself it has at most MOST_CELLS windows of all groups together, if that is not
+    fewer than LEAST_WINDOWS of each.
     """
 
     runs: tuple[str, ...] = ()
@@ -190,6 +194,11 @@ class Question(Value):
             return (series.run, series.kind, *group_of(series, self.by, run_labels))
 
         return key
+
+    def most_windows(self, groups: Iterable[Group]) -> int:
+        """Return how many windows "auto" makes at most of groups (run, kind, then `by`): of many in a narrow answer fewer."""
+        cells = MOST_CELLS // max(1, len({group[2:] for group in groups})) if self.narrow else self.windows
+        return max(min(cells, self.windows), min(LEAST_WINDOWS, self.windows))
 
     def _holds(self, label: str, name: str, glob: str) -> bool:
         """Return whether a label is one that is asked for.

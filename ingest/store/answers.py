@@ -377,7 +377,9 @@ def auto_step_of(catalogue: Catalogue, question: Question, key: AnswerKey) -> in
         for run, (record, _) in reach.items()
     }
     span = auto_span({run: extent for run, (_, extent) in reach.items()}, bounds, stored)
-    return auto_step(*span, stored, question.windows)
+    members = (catalogue.of(record.run, key) for record in catalogue.records)
+    groups = filter(None, (key(member.series) for own in members for member in own))
+    return auto_step(*span, stored, question.most_windows(groups))
 
 
 def _holding(catalogue: Catalogue, key: AnswerKey) -> Sequence[RunRecord]:

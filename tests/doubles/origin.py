@@ -62,7 +62,9 @@ class Made:
         filled = [part for part in parts if len(part)]
         if step == AUTO and filled:
             span = min(int(p.start_ns.min()) for p in filled), max(int(p.end_ns.max()) for p in filled)
-            step = auto_step(*span, SECOND, question.windows)
+            step = auto_step(
+                *span, SECOND, question.most_windows(filter(None, map(question.key({}), {one for one, _, _ in self.rows})))
+            )
         whole = spanned if question.adds_up_runs else spanned_by_run
         asked = whole(filled) if step == ALL else [merged([coarsened(part, int(step))]) for part in filled]
         facts = Answer(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import shlex
 import shutil
 import sys
@@ -47,7 +48,7 @@ from ingest.query.story.ground import (
     with_finer,
 )
 from ingest.query.story.segments import counts_of, log_of
-from ingest.query.story.shapes import _counts, _levels
+from ingest.query.story.shapes import _halves, _levels
 from ingest.query.story.story import computed, described, joined, stories, story, story_of, unexplained_claims
 from ingest.query.windows import regrouped
 from ingest.read.sources import ReadOptions
@@ -131,8 +132,10 @@ def test_the_excess_of_many_rows_is_that_of_each_alone(monkeypatch) -> None:
         assert excess_of(mine, np.zeros(1, np.int64), reference)[0] == together[row]
 
 
-def test_rows_are_counted_by_bin_in_stretches_and_by_window_above_cuts(monkeypatch) -> None:
+@pytest.mark.parametrize("most", [1, 5000, 1 << 21])
+def test_rows_are_counted_by_bin_in_stretches_and_by_window_above_cuts(monkeypatch, most: int) -> None:
     monkeypatch.setattr(intervals, "IN_CACHE", 200)
+    monkeypatch.setattr(grounding, "MOST_COUNTS", most)  # of all groups, of some, of one at a time
     ground = ground_with(*samples())
     rows, counts = ground.rows, counts_of(ground, np.zeros(ground.shape, np.bool_))
     logs = np.log(rows.layout.middles_of(ground.occupied).astype(np.float64))
@@ -146,11 +149,23 @@ def test_rows_are_counted_by_bin_in_stretches_and_by_window_above_cuts(monkeypat
                 expected[group, *stretch, place] += count
             for measure, cut in enumerate(counts.cuts[:, group].tolist()):
                 above[measure, group, window] += count * (logs[place] > cut)
-    stretches = stretches_of(ground)
-    halves = _counts(ground)[1]
+    stretches, (halves, *_) = stretches_of(ground), _halves(ground)
+    of_stretch = np.zeros((*stretches.samples.shape, len(ground.occupied)), np.int64)
     for (group, kind, stretch, place), count in expected.items():
-        assert count == (halves[stretch, group, place] if kind else np.diff(stretches.below[group, stretch], prepend=0)[place])
+        if kind:
+            assert count == halves[stretch, group, place]
+        else:
+            of_stretch[group, stretch, place] = count
     assert halves.sum() == stretches.samples.sum() == rows.counts.sum()
+    for share, low, high in ((0.5, 0.0, math.inf), (0.99, 0.0, math.inf), (0.5, 0.0, 7e5), (0.5, 7e5, math.inf)):
+        middles = rows.layout.middles_of(ground.occupied)
+        within = np.where((middles > low) & (middles <= high), of_stretch, 0)
+        ((by_stretch, whole),) = stretches.quantiles([(share, low, high)])
+        for found, counted in ((by_stretch, within), (whole, within.sum(axis=1))):
+            for place in np.ndindex(found.shape):
+                held = np.repeat(rows.layout.rising[ground.occupied], counted[place])
+                wanted = held[math.ceil(share * len(held)) - 1] if len(held) else math.nan
+                assert found[place] == wanted or (math.isnan(wanted) and math.isnan(found[place]))
     for (measure, group, window), count in above.items():
         assert counts.fine[measure + 1, group, window] == count
     assert counts.fine[1:5].sum() == sum(above.values())

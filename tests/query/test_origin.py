@@ -20,6 +20,7 @@ from ingest.cli import run as command
 from ingest.core.errors import UsageError
 from ingest.core.quantiles import parse_percentiles
 from ingest.query import origin as origins
+from ingest.query import question as questions
 from ingest.query.files import Files
 from ingest.query.interval_log import interval_log
 from ingest.query.lags import answered
@@ -101,6 +102,19 @@ def test_runs_are_the_same(origin: Origin, there) -> None:
     (run,), (known,) = origin.runs(), there["files"].runs()
     assert (run.run, run.start_ns, run.relative, run.final_ns) == (known.run, known.start_ns, False, None)
     assert dict(run.labels) == dict(known.labels)
+
+
+@pytest.mark.parametrize(("cells", "least"), [(4, 1), (4, 2), (1000, 1)])
+def test_a_narrow_answer_of_many_groups_has_fewer_windows(origin: Origin, there, monkeypatch, cells: int, least: int) -> None:
+    monkeypatch.setattr(questions, "MOST_CELLS", cells)
+    monkeypatch.setattr(questions, "LEAST_WINDOWS", least)
+    narrow = Question(by=("host", "job", "op"), windows=720, narrow=True)
+    answer, wide, files = origin.answer(narrow), origin.answer(replace(narrow, narrow=False)), there["files"].answer(narrow)
+    assert answer.step_ns == files.step_ns and answer.samples == wide.samples == files.samples
+    few, many = (len({start for part in each.parts for start in part.start_ns.tolist()}) for each in (answer, wide))
+    groups = {part.table[code] for part in wide.parts for code in part.series.tolist()}
+    most = max(cells // len(groups), least)
+    assert few <= most and (few < many) == (most < many) == (cells < 1000)
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

@@ -10,7 +10,7 @@ Definitions, thresholds and measured error rates: docs/explanation/findings.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
@@ -701,73 +701,99 @@ def _of(function: Callable[..., Any], values: Float, axis: int | None, *, keepdi
 
 TOGETHER = 20  # blocks that a run is cut into where something must hold throughout
 THROUGHOUT = 0.8
+MOST_COUNTS = 1 << 21  # counts of groups in parts of the run that are held at once: 16 MB
 
 
 @dataclass(frozen=True, slots=True)
 class Stretches:
-    """The groups in stretches of a run: counts by used bin, (G, stretches, bins); `stretch` is the one of each window."""
+    """The TOGETHER stretches of a run (one more where windows are left over): `stretch` is that of each window."""
 
+    ground: Ground
     stretch: Int
-    values_ns: Int
-    middles_ns: Int
-    below: Int  # counts added up from the lowest bin on
 
     @property
     def samples(self) -> Float:
-        """Return how many samples each group has in each stretch."""
-        return self.below[..., -1].astype(np.float64)
+        """Return how many samples each group has in each stretch, (G, stretches)."""
+        return np.add.reduceat(self.ground.samples, _starts(self.stretch), axis=1).astype(np.float64)
 
-    def quantile(self, share: float, above_ns: float = 0.0, upto_ns: float = math.inf) -> Float:
-        """Return a quantile in ns of the samples within bounds (by the middles of their bins), NaN where there are none."""
-        first, last = np.searchsorted(self.middles_ns, [above_ns, upto_ns], side="right")
-        before = self.below[..., first - 1] if first else np.zeros(self.below.shape[:2], np.int64)
-        held = (self.below[..., last - 1] if last else before) - before
-        rank = before + np.maximum(np.ceil(share * held), 1).astype(np.int64)
-        place = np.minimum((self.below < rank[..., None]).sum(axis=2), len(self.values_ns) - 1)
-        return np.where(held > 0, self.values_ns[place].astype(np.float64), np.nan)
+    def quantiles(self, wanted: Sequence[tuple[float, float, float]]) -> list[tuple[Float, Float]]:
+        """Return quantiles in ns of each group in each stretch, (G, stretches), and over the whole run, (G).
 
-    def together(self) -> Stretches:
-        """Return the whole run as one stretch."""
-        return replace(self, below=self.below.sum(axis=1, keepdims=True))
+        Those `wanted` are a share of the samples within bounds (by the middles of their bins), NaN where there are none.
+        """
+        layout, used = self.ground.rows.layout, self.ground.occupied
+        values, middles, starts = layout.rising[used], layout.middles_of(used), _starts(self.stretch[part_starts(self.ground)])
+        out = [(np.empty((len(self.ground.groups), len(starts))), np.empty(len(self.ground.groups))) for _ in wanted]
+        for codes, counts in binned(self.ground):
+            total = np.add.reduceat(counts, starts, axis=1, dtype=counts.dtype)
+            below = np.cumsum(total, axis=2, out=total)
+            for (share, low, high), (by_stretch, whole) in zip(wanted, out, strict=True):
+                bounds = np.searchsorted(middles, [low, high], side="right").tolist()
+                by_stretch[codes] = _quantile(below, values, share, *bounds)
+                whole[codes] = _quantile(below.sum(axis=1), values, share, *bounds)
+        return out
 
     def mostly(self, cells: Bool) -> Bool:
         """Return which stretches of groups lie for the most part within windows (G, T)."""
-        starts = np.flatnonzero(np.diff(self.stretch, prepend=-1))
+        starts = _starts(self.stretch)
         inside = np.add.reduceat(cells.astype(np.int64), starts, axis=1)
         return inside > np.diff(np.append(starts, cells.shape[1])) / 2
 
 
-class Binned(NamedTuple):
-    """Counts by occupied bin of each group in parts of a run, (G, parts, bins), and the first window of each part."""
+def _quantile(below: Int, values: Int, share: float, first: int, last: int) -> Float:
+    """Return a quantile of counts, added up along the last axis, between two bins; NaN where there are none."""
+    before = below[..., first - 1] if first else np.zeros(below.shape[:-1], np.int64)
+    held = (below[..., last - 1] if last else before) - before
+    rank = before + np.maximum(np.ceil(share * held), 1).astype(np.int64)
+    place = np.minimum((below < rank[..., None]).sum(axis=-1), len(values) - 1)
+    return np.where(held > 0, values[place].astype(np.float64), np.nan)
 
-    counts: Int
-    first: Int
+
+def stretches_of(ground: Ground) -> Stretches:
+    """Return the stretches of a ground."""
+    return Stretches(ground, _stretch_of(np.arange(ground.shape[1])))
 
 
-def binned(ground: Ground) -> Binned:
-    """Return the counts by bin of a ground; its stretches and its halves are whole parts."""
+def part_starts(ground: Ground) -> Int:
+    """Return the first window of each part that counts are of: stretches and halves of the run are whole parts."""
     windows = np.arange(ground.shape[1])
-    half = 2 * windows >= len(windows)
-    part = np.cumsum(np.diff(_stretch_of(windows), prepend=0) + np.diff(half, prepend=False) > 0)
-    parts = int(part[-1]) + 1
-    of_row = ground.group_of * parts + part[ground.window_of]
-    counts = by_bin(ground.rows, ground.occupied, of_row, ground.shape[0] * parts)
+    return np.flatnonzero(np.diff(_stretch_of(windows), prepend=-1) + np.diff(2 * windows >= len(windows), prepend=False))
+
+
+def binned(ground: Ground) -> Iterator[tuple[slice, Int]]:
+    """Yield the counts by occupied bin of groups in parts of the run, (groups, parts, bins), of at most MOST_COUNTS at once.
+
+    They are counted once where that is all of them, else whenever they are asked for.
+    """
+    groups = len(ground.groups)
+    held = max(1, MOST_COUNTS // max(1, len(part_starts(ground)) * len(ground.occupied)))
+    if groups <= held:
+        yield slice(None), ground.once(_counted)
+        return
+    for first in range(0, groups, held):
+        codes = slice(first, min(first + held, groups))
+        yield codes, _counted(ground, codes)
+
+
+def _counted(ground: Ground, codes: slice = slice(None)) -> Int:
+    """Return the counts by occupied bin of some groups in parts of the run."""
+    first, last, _ = codes.indices(len(ground.groups))
+    starts = part_starts(ground)
+    part = np.searchsorted(starts, np.arange(ground.shape[1]), side="right") - 1
+    of_row = (ground.group_of - first) * len(starts) + part[ground.window_of]
+    of_row[(ground.group_of < first) | (ground.group_of >= last)] = -1
+    counts = by_bin(ground.rows, ground.occupied, of_row, (last - first) * len(starts))
     counts = counts.astype(np.int32) if ground.samples.sum() < 1 << 31 else counts
-    return Binned(counts.reshape(ground.shape[0], parts, -1), np.flatnonzero(np.diff(part, prepend=-1)))
+    return counts.reshape(last - first, len(starts), -1)
 
 
 def _stretch_of(windows: Int) -> Int:
     return windows // max(1, len(windows) // TOGETHER)
 
 
-def stretches_of(ground: Ground) -> Stretches:
-    """Return the groups in TOGETHER stretches (one more where windows are left over)."""
-    stretch = _stretch_of(np.arange(ground.shape[1]))
-    layout, used = ground.rows.layout, ground.occupied
-    counts, first = ground.once(binned)
-    total = np.add.reduceat(counts, np.flatnonzero(np.diff(stretch[first], prepend=-1)), axis=1, dtype=counts.dtype)
-    below = np.cumsum(total, axis=2, out=total)  # of thousands of groups it is large
-    return Stretches(stretch, layout.rising[used], layout.middles_of(used), below)
+def _starts(numbers: Int) -> Int:
+    """Return where each number of a rising column begins."""
+    return np.flatnonzero(np.diff(numbers, prepend=-1))
 
 
 def beyond_peers(values: Float, peers: Sequence[int], group: int, times: float) -> float:

@@ -16,9 +16,10 @@ time (`Search.who`), its blocks are taken out, and what is left is tested again.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import product
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -95,6 +96,11 @@ SHARES = np.concatenate([[0.0], np.geomspace(0.02, 200, 40)])  # of the variance
 EFFECTS = np.concatenate([np.linspace(0.1, 3, 30), np.linspace(3.5, 12, 18)])  # logarithms of odds, or of rates, that are tried
 
 
+def shares_of(sets: int) -> Iterator[slice]:
+    """Yield the sets that are looked at together, a share of all: what is made of them meanwhile is held of these alone."""
+    return (slice(first, first + AT_ONCE) for first in range(0, sets, AT_ONCE))
+
+
 class Together(NamedTuple):
     """Some groups of a ground that have labels in common and may do the same at the same time: all, those of a host, of an op."""
 
@@ -122,12 +128,15 @@ def gatherings(groups: Sequence[Labels]) -> list[Together]:
     return gathered
 
 
-def of_sets(sets: Sequence[Together], groups: int) -> Float:
-    """Return which groups are of each set, (sets, groups), 1 or 0: a product with it adds up the groups of all sets at once."""
-    inside = np.zeros((len(sets), groups))
-    for number, together in enumerate(sets):
-        inside[number, together.members] = 1
-    return inside
+def added_over(sets: Sequence[Together], values: Any) -> Float:
+    """Return the sums over the groups of each set, (..., sets, n), of values (..., groups, n)."""
+    out: Float = np.empty((*values.shape[:-2], len(sets), values.shape[-1]))
+    alone = np.array([len(together.members) == 1 for together in sets])
+    single = [int(together.members[0]) for together in sets if len(together.members) == 1]
+    out[..., alone, :] = values[..., single, :]
+    for number in np.flatnonzero(~alone).tolist():
+        out[..., number, :] = values[..., sets[number].members, :].sum(axis=-2)
+    return out
 
 
 def common(groups: Sequence[Labels]) -> Labels:
@@ -179,7 +188,7 @@ class Cells(NamedTuple):
 def _cells(ground: Ground, aside: Bool | None = None) -> Cells:
     """Return what is counted of each window; the quantiles of a group are those of its cells (G, T) that are not left `aside`."""
     groups, windows = ground.shape
-    totals = ground.once(binned).counts.sum(axis=1).astype(np.float64)
+    totals = np.concatenate([counts.sum(axis=1, dtype=np.float64) for _, counts in binned(ground)])
     if aside is not None:
         out = np.flatnonzero(aside[ground.group_of, ground.window_of])
         totals -= by_bin(ground.rows.take(out), ground.occupied, ground.group_of[out], groups)
@@ -351,10 +360,9 @@ class Sums:
 
 def _sums(ground: Ground, counts: Counts) -> Sums:
     sets = gatherings(ground.groups)
-    of_set = of_sets(sets, len(ground.groups))
     names = [tuple(name for name, _ in together.who) for together in sets]
     kinds = {name: kind for kind, name in enumerate(sorted(set(names)))}
-    added = (of_set @ values for values in (counts.over, counts.done, counts.due, counts.logs))
+    added = (added_over(sets, values) for values in (counts.over, counts.done, counts.due, counts.logs))
     return Sums(sets, np.array([kinds[name] for name in names], np.int64), *added)
 
 
@@ -366,17 +374,15 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
     """
     everywhere = np.ones(sums.done.shape, np.bool_)
     latency, rate = usual or (everywhere, everywhere)
-    over, done, due = (added_up(counts) for counts in (sums.over, sums.done, sums.due))
-
-    def ratios(*, around: bool) -> Float:
-        by_span = []
-        for span in SPANS:
-            shares = [_ratio(over[at + 1], over[at], span, latency, binomial=True, around=around) for at in range(FARTHEST)]
+    ways = np.empty((2, len(sums.sets), len(SPANS), CLASSES + 1))  # of neighbours, around the mean
+    for few in shares_of(len(sums.sets)):
+        over, done, due = (added_up(counts[..., few, :]) for counts in (sums.over, sums.done, sums.due))
+        for (way, around), (place, span) in product(zip(ways, (False, True), strict=True), enumerate(SPANS)):
+            for at in range(FARTHEST):
+                way[few, place, at] = _ratio(over[at + 1], over[at], span, latency[few], binomial=True, around=around)
             # So few are far that differences of neighbours tell nothing of them: as those above p99.
-            by_span.append([*shares, shares[-1], _ratio(done, due, span, rate, binomial=False, around=around)])
-        return np.array(by_span).transpose(2, 0, 1)  # (M, SPANS, 5)
-
-    ways = ratios(around=False), ratios(around=True)
+            way[few, place, FARTHEST] = way[few, place, FARTHEST - 1]
+            way[few, place, RATE] = _ratio(done, due, span, rate[few], binomial=False, around=around)
     sets, blocks = sums.done.shape
     noise = np.ones((sets, blocks, CLASSES + 1))
     for kind in distinct(sums.kinds).tolist():
@@ -391,8 +397,8 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
             pool = np.min(
                 [_inflation(way[:, at], len(alike), blocks, around=bool(number)) for number, way in enumerate(pooled)], axis=0
             )
-            around = known_most(pooled[1][:, at])
-            steady = 1.0 if math.isnan(around) else float(np.clip(around, LEAST_NOISE[at], 1))
+            highest = known_most(pooled[1][:, at])
+            steady = 1.0 if math.isnan(highest) else float(np.clip(highest, LEAST_NOISE[at], 1))
             noise[alike, :, at] = np.maximum(pool, 1) * steady * times[:, at, None]
     noise[:, :, FARTHEST] = noise[:, :, FARTHEST - 1]
     return noise
@@ -474,40 +480,48 @@ class Cut(NamedTuple):
     noise: Float
 
 
+Counted = tuple[Float, Float, Float | None]  # what `_partition` takes
+
+
 def _cut_latency(sums: Sums, noise: Float, before: Cut | None = None) -> Cut:
     """Return the levels of the latencies of each set; `before` are those that another noise made."""
     noise = noise[:, min(SEARCHED, noise.shape[1]) - 1, :CLASSES]
     weight = -2 / noise.T  # (4, M)
     # Each share is of the one before: what is above both, and what is above the first alone. Two of a weight share a term.
-    of = np.concatenate([sums.over, sums.over[:-1] - sums.over[1:]])
     weights = np.concatenate([-weight[:1], weight[:-1] - weight[1:], weight[-1:], weight])
     used = np.flatnonzero(weights.any(axis=1))
-    return _cut(of[used], weights[used], noise, before)
+
+    def counted(few: Int) -> Counted:
+        over = sums.over[:, few]
+        of = (over[at] if at <= CLASSES else over[at - CLASSES - 1] - over[at - CLASSES] for at in used.tolist())
+        return np.stack([*of]), weights[used][:, few], None
+
+    return _cut(counted, noise, before)
 
 
 def _cut_rate(sums: Sums, noise: Float, before: Cut | None = None) -> Cut:
     """Return the levels of the rates of each set."""
     noise = noise[:, min(SEARCHED, noise.shape[1]) - 1, CLASSES:]
-    return _cut(sums.done[None], -2 / noise.T, noise, before, sums.due)
+    return _cut(lambda few: (sums.done[None, few], -2 / noise[few].T, sums.due[few]), noise, before)
 
 
-def _cut(counts: Float, weights: Float, noise: Float, before: Cut | None, due: Float | None = None) -> Cut:
-    """Return the levels of all sets; those `before` were found with EASIER a penalty.
+def _cut(counted: Callable[[Int], Counted], noise: Float, before: Cut | None) -> Cut:
+    """Return the levels of all sets; those `before` were found with EASIER a penalty. `counted` is asked for few at a time.
 
     So what was one level then is one still where noise is no more than that lower: no cut gained as much.
     """
-    if before is None:
-        return Cut(_partition(counts, weights, due, EASIER), noise)
-    levels = list(before.levels)
-    as_before = np.array([len(each) == 1 for each in levels]) & (noise >= EASIER * before.noise).all(axis=1)
-    again = np.flatnonzero(~as_before)
-    found = _partition(counts[:, again], weights[:, again], None if due is None else due[again])
-    for number, own in zip(again.tolist(), found, strict=True):
-        levels[number] = own
+    levels, again, times = [list[tuple[int, int]]()] * len(noise), np.arange(len(noise)), EASIER
+    if before is not None:
+        levels = list(before.levels)
+        as_before = np.array([len(each) == 1 for each in levels]) & (noise >= EASIER * before.noise).all(axis=1)
+        again, times = np.flatnonzero(~as_before), 1.0
+    for few in shares_of(len(again)):
+        for number, own in zip(again[few].tolist(), _partition(*counted(again[few]), times=times), strict=True):
+            levels[number] = own
     return Cut(levels, noise)
 
 
-def _partition(counts: Float, weights: Float, due: Float | None = None, times: float = 1.0) -> list[Levels]:
+def _partition(counts: Float, weights: Float, due: Float | None, *, times: float) -> list[Levels]:
     """Return the cheapest levels of each set of M (Jackson et al. 2005); one more costs 2 log n + 3, so many times.
 
     A level costs the sum of `weights` (A, M) times x log x of each of its `counts` (A, M, n); where it is known how many were
@@ -521,8 +535,7 @@ def _partition(counts: Float, weights: Float, due: Float | None = None, times: f
         usual = np.empty(0) if due is None else added_up(due)
         kernel.cut_levels(below, np.ascontiguousarray(weights.T), usual, log_of(), penalty, np.empty(blocks + 1), back)
     else:
-        for part in (slice(first, first + AT_ONCE) for first in range(0, sets, AT_ONCE)):
-            back[part] = _places_before(counts[:, part], weights[:, part], None if due is None else due[part], penalty)
+        back[:] = _places_before(counts, weights, due, penalty)
     out = []
     for row in back.tolist():
         levels, end = [], blocks

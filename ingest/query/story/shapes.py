@@ -54,6 +54,7 @@ from ingest.query.story.ground import (
     member,
     most_times,
     numbers_by,
+    part_starts,
     peers_of,
     stretches_of,
 )
@@ -64,6 +65,7 @@ from ingest.query.story.segments import (
     HALF,
     LEAST_TIMES,
     Together,
+    added_over,
     added_up,
     common,
     every_count,
@@ -72,9 +74,9 @@ from ingest.query.story.segments import (
     log_tail,
     measured,
     not_made_up,
-    of_sets,
     rate_gains,
     share_gains,
+    shares_of,
     stretches_where,
     wandering,
 )
@@ -480,10 +482,9 @@ def _levels(ground: Ground, stretches: Stretches, so_far: Sequence[Claim]) -> li
             if not any(len(groups) > len(peers := peers_of(ground, code)) and groups.issuperset(peers) for code in groups):
                 continue  # nobody is compared by it
             wanted += [("p50", 0.5, 0.0, valley, groups), ("p50", 0.5, valley, math.inf, groups)]
-    whole = stretches.together()
+    found = stretches.quantiles([(share, low, high) for _, share, low, high, _ in wanted])
     return [
-        Level(name, stretches.quantile(share, low, high), whole.quantile(share, low, high)[:, 0], groups, low, high)
-        for name, share, low, high, groups in wanted
+        Level(name, *quantiles, groups, low, high) for (name, _, low, high, groups), quantiles in zip(wanted, found, strict=True)
     ]
 
 
@@ -715,13 +716,13 @@ def modes(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     """
     claims: list[Claim] = []
     taken: set[int] = set()
-    counts = _counts(ground)  # the bins, and counts of both halves of the run
+    halves = _halves(ground)
     sets = gatherings(ground.groups)
-    for together in _may_have_modes(ground, counts, sets):
+    for together in _may_have_modes(ground, halves, sets):
         members = together.members
         if taken & set(members.tolist()):
             continue
-        places = _places(ground, counts, members)
+        places = _places(ground, halves.counts, members)
         if places is None:
             continue
         below = np.cumsum(places.shares)[:-1]
@@ -782,51 +783,71 @@ def _density(grid: Float, logs: Float, widths: Float, weights: Float) -> Float:
     return density
 
 
-def _places(ground: Ground, counts: tuple[Int, Int], members: Int) -> Places | None:
+def _places(ground: Ground, halves: Int, members: Int) -> Places | None:
     """Return the modes of some groups: of the whole run, else of one of its halves, where their shares may tell them apart."""
-    bins, halves = counts
     first, second = halves[:, members].sum(axis=1)
-    found = (places_of(ground, bins, part) for part in (first + second, first, second))
+    found = (places_of(ground, ground.occupied, part) for part in (first + second, first, second))
     return next((places for places in found if places is not None), None)
 
 
-def _may_have_modes(ground: Ground, counts: tuple[Int, Int], sets: Sequence[Together]) -> list[Together]:
+class Halves(NamedTuple):
+    """Counts by occupied bin of each group in each half of the run, (2, G, bins), bins in the `order` of their latencies.
+
+    `divides` is which places of a `grid` of latencies (logarithms) part what a group does into two that it does in the same parts
+    of the run, (G, POINTS).
+    """
+
+    counts: Int
+    order: Int
+    grid: Float
+    divides: Bool
+
+
+def _halves(ground: Ground) -> Halves:
+    middles = ground.rows.layout.middles_of(ground.occupied)
+    order = np.argsort(middles, kind="stable")
+    logs = np.log(np.maximum(middles[order].astype(np.float64), 1.0))
+    grid = np.linspace(logs[0], logs[-1], POINTS)
+    upto = np.searchsorted(logs, grid, side="right") - 1
+    later = 2 * part_starts(ground) >= ground.shape[1]
+    counts = np.zeros((2, len(ground.groups), len(order)), np.int64)
+    divides = np.zeros((len(ground.groups), POINTS), np.bool_)
+    for codes, of_parts in binned(ground):
+        counts[:, codes] = [of_parts[:, half].sum(axis=1) for half in (~later, later)]
+        for divided, own in zip(divides[codes], of_parts, strict=True):
+            low = own[:, order].cumsum(axis=1)[:, upto]
+            high = low[:, -1:] - low
+            smaller = np.minimum(low.sum(axis=0), high.sum(axis=0))
+            enough = smaller >= LEAST_SHARE / 2 * low[:, -1].sum()
+            divided[:] = enough & (np.minimum(low, high).sum(axis=0) >= TOGETHER * smaller)
+    return Halves(counts, order, grid, divides)
+
+
+def _may_have_modes(ground: Ground, halves: Halves, sets: Sequence[Together]) -> list[Together]:
     """Return the sets that may have modes: all are looked at together, where `places_of` and `_at_once` ask for more.
 
     Their density, on one grid and by the narrowest kernel, falls anywhere but near its ends, in the run or a half of it; and what
     each member does on either side of such a place it does in the same parts of the run: else it does so in no windows.
     """
-    bins, halves = counts
-    middles = ground.rows.layout.middles_of(bins)
-    order = np.argsort(middles, kind="stable")
-    logs = np.log(np.maximum(middles[order].astype(np.float64), 1.0))
-    grid = np.linspace(logs[0], logs[-1], POINTS)
-    place, starts = np.unique(np.searchsorted(grid, logs), return_index=True)
-    first, second = of_sets(sets, len(ground.groups)) @ np.add.reduceat(halves[..., order], starts, axis=-1)
-    held = np.zeros((3, len(sets), POINTS))
-    held[..., place] = first, second, first + second
-    density = held @ np.exp(-0.5 * ((grid[:, None] - grid) / KERNEL) ** 2)
-    left = np.maximum.accumulate(density, axis=-1)
-    right = np.maximum.accumulate(density[..., ::-1], axis=-1)[..., ::-1]
-    below = held.cumsum(axis=-1) / np.maximum(held.sum(axis=-1, keepdims=True), 1)
-    falls = (density <= SCREEN * np.minimum(left, right)) & (np.minimum(below, 1 - below) >= LEAST_SHARE / 2)
-    divides = np.zeros((len(ground.groups), POINTS), np.bool_)
-    for code, counts_of_parts in enumerate(ground.once(binned).counts):
-        low = counts_of_parts[:, order].cumsum(axis=1)[:, np.searchsorted(logs, grid, side="right") - 1]
-        high = low[:, -1:] - low
-        smaller = np.minimum(low.sum(axis=0), high.sum(axis=0))
-        divides[code] = (np.minimum(low, high).sum(axis=0) >= TOGETHER * smaller) & (
-            smaller >= LEAST_SHARE / 2 * low[:, -1].sum()
-        )
-    may = falls.any(axis=0)
-    return [each for each, own in zip(sets, may, strict=True) if own.any() and (own & divides[each.members].all(axis=0)).any()]
-
-
-def _counts(ground: Ground) -> tuple[Int, Int]:
-    """Return the bins that are used, and the counts (2, G, bins) of each group in each half of the run."""
-    counts, first = ground.once(binned)
-    later = 2 * first >= ground.shape[1]
-    return ground.occupied, np.stack([counts[:, half].sum(axis=1) for half in (~later, later)])
+    logs = np.log(np.maximum(ground.rows.layout.middles_of(ground.occupied[halves.order]).astype(np.float64), 1.0))
+    place, starts = np.unique(np.searchsorted(halves.grid, logs), return_index=True)
+    counts = np.add.reduceat(halves.counts[..., halves.order], starts, axis=-1)
+    kernels = np.exp(-0.5 * ((halves.grid[:, None] - halves.grid) / KERNEL) ** 2)
+    may = list[Together]()
+    for few in shares_of(len(sets)):
+        some = sets[few]
+        held = np.zeros((3, len(some), POINTS))
+        held[:2, :, place] = added_over(some, counts)
+        held[2] = held[0] + held[1]
+        density = held @ kernels
+        left = np.maximum.accumulate(density, axis=-1)
+        right = np.maximum.accumulate(density[..., ::-1], axis=-1)[..., ::-1]
+        below = held.cumsum(axis=-1) / np.maximum(held.sum(axis=-1, keepdims=True), 1)
+        falls = (density <= SCREEN * np.minimum(left, right)) & (np.minimum(below, 1 - below) >= LEAST_SHARE / 2)
+        for together, own in zip(some, falls.any(axis=0), strict=True):
+            if own.any() and (own & halves.divides[together.members].all(axis=0)).any():
+                may.append(together)
+    return may
 
 
 def _kept(density: Float, grid: Float) -> tuple[list[int], list[int]]:
@@ -996,7 +1017,7 @@ def _series(sets: Sequence[Together], fine: Float, place: int) -> Float:
 
     In deviations of windows, at least those of counting; drawn in, so that no wild window decides.
     """
-    hits, of = (of_sets(sets, fine.shape[1]) @ part for part in (fine[place], fine[0]))
+    hits, of = (added_over(sets, part) for part in (fine[place], fine[0]))
     if place == DONE:
         usual = np.maximum(median(hits, axis=1, keepdims=True), 1.0)
         values = (usual - hits) / np.sqrt(usual)
