@@ -25,6 +25,7 @@ from ingest.core import kernel
 from ingest.core.errors import CapacityError
 from ingest.core.labels import LABELS, Group, Series
 from ingest.core.layout import Failing, Layout, Mixed, common_layout, parse_layout
+from ingest.core.pool import give_back_freed_memory
 from ingest.core.values import Value
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ DENSE_CELLS = 1 << 18
 WORTH_A_RUN = 32  # entries: fewer of neighbours that stay neighbours are better laid out one by one
 LARGE_CELLS, CELLS_AN_ENTRY = 1 << 21, 4  # of rows in any order: 16 MB, and not mostly empty
 PIECE = 1 << 18  # entries that are laid out at once
+LARGE = 1 << 22  # entries, of which all take so much memory that what they were made of is given back before more is done
 WIDE = 2_000_000  # entries of a sum at full width: 32 MB, and several times that while it is made
 IN_CACHE = 1 << 16  # entries of rows that are looked at together: what is made of them stays in a cache ...
 IN_MEMORY = 1 << 20  # ... or takes little memory, where each piece costs more than its entries
@@ -255,7 +257,11 @@ def laid_out(pointers: Sequence[Int], bins: list[Int], counts: list[Int], order:
     np.cumsum(width[order], out=out[1:])
     begin = np.empty(len(width), np.int64)
     begin[order] = out[:-1]
-    return out, _placed(pointers, bins, begin, int(out[-1])), _placed(pointers, counts, begin, int(out[-1]))
+    size = int(out[-1])
+    placed = _placed(pointers, bins, begin, size)
+    if size >= LARGE:
+        give_back_freed_memory()  # of the bins, before that of the counts is needed
+    return out, placed, _placed(pointers, counts, begin, size)
 
 
 def _placed(pointers: Sequence[Int], columns: list[Int], begin: Int, size: int) -> Int:
@@ -594,11 +600,12 @@ class Intervals(Value, Generic[Key_co]):
 
     def relabelled(self, key: Callable[[Key_co], Other | None]) -> Intervals[Other]:
         """Return the rows with each key replaced by `key(it)`; rows whose key becomes None are left out."""
-        table: dict[Other, int] = {}
-        keys = [key(before) for before in self.table]
-        codes = [-1 if now is None else table.setdefault(now, len(table)) for now in keys]
-        series = np.array(codes, np.int64)[self.series] if codes else self.series
-        moved = self.keyed(tuple(table), series)
+        return self.renamed(*renamed(self.table, key))
+
+    def renamed(self, table: Sequence[Other], codes: Int) -> Intervals[Other]:
+        """Return the rows with each key replaced by that of its code in another table; rows of code -1 are left out."""
+        series = codes[self.series] if len(codes) else self.series
+        moved = self.keyed(table, series)
         return moved if (series >= 0).all() else moved.chosen(np.flatnonzero(series >= 0))
 
     def in_layout(self, target: Layout) -> Intervals[Key_co]:
@@ -610,6 +617,13 @@ class Intervals(Value, Generic[Key_co]):
         moved = self.layout.moved_to(target)[self.bins]
         indptr, bins, counts = sum_rows(self.indptr, moved, self.counts, np.arange(len(self)), len(self))
         return replace(self, layout=target, indptr=indptr, bins=bins, counts=counts)
+
+
+def renamed(keys: Sequence[Key], key: Callable[[Key], Other | None]) -> tuple[tuple[Other, ...], Int]:
+    """Return the table of what `key` makes of keys, each once, and the place there of each; -1 of those that become None."""
+    table: dict[Other, int] = {}
+    codes = [-1 if now is None else table.setdefault(now, len(table)) for now in map(key, keys)]
+    return tuple(table), np.array(codes, np.int64)
 
 
 class Narrow(Intervals[Key_co]):

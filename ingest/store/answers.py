@@ -16,7 +16,7 @@ from ingest.core.coverage import WIDTHS, RowWidth, WholeRun, in_last_bin, whole_
 from ingest.core.documents import Whole
 from ingest.core.errors import UsageError, counted
 from ingest.core.grid import coarsened
-from ingest.core.intervals import Intervals, Narrow, Sum, merged
+from ingest.core.intervals import Intervals, Narrow, Sum, merged, renamed
 from ingest.core.labels import IN_FLIGHT, LABELS, LAYER, OFFSET, OUTCOME, Group, RunLabels, Series
 from ingest.core.layout import Layout, common_layout
 from ingest.core.units import format_duration
@@ -74,6 +74,7 @@ ROLLUP_LABELS = {"run", "host", "op", "kind", LAYER, OUTCOME}
 SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:", "means:", "failed:")
 
 # Which rows a store has kept finer than they suggest depends on the order of its loads, unless it was told a step.
+HELD_ENTRIES = 250_000  # bins of rollups that are added up together: 6 MB
 FORCED_AT_LOAD = "--force allows it of files, and load --step ... --force in a store"
 
 
@@ -443,8 +444,14 @@ def _windows(holdings: Holdings, plan: Plan, key: AnswerKey, step: int) -> Itera
         yield from parts
     else:
         whole: Whole[Group] = Whole()
+        some, held = list[Intervals[Group]](), 0
         for part in parts:
-            yield from whole.add([coarsened(part, step)])
+            some.append(coarsened(part, step))
+            held += len(part.bins)
+            if held >= HELD_ENTRIES:  # each time all that is held is added up anew
+                yield from whole.add(some)
+                some, held = [], 0
+        yield from whole.add(some)
         yield from whole.rest()
 
 
@@ -453,9 +460,12 @@ def _rollups(holdings: Holdings, plan: Plan, key: AnswerKey, step: int) -> Itera
     # Rollups of a wider step than the stored one have exact counts, but bounds of time that are too rough.
     wide = not step and plan.rollup_step not in (WHOLE_RUN, plan.record.step_ns)
     span = holdings.rollup_span(replace(plan, rollup_step=plan.record.step_ns)) if wide else None
-    named = cache(lambda series: key(series.replaced(**plan.constant)))  # each batch of rows has them anew
+    named = cache(lambda series: key(series.replaced(**plan.constant)))
+    before, names = None, renamed((), named)
     for part in holdings.rollup_windows(plan):
-        windows = part.relabelled(named)
+        if part.table is not before:  # mostly it is that of the last batch
+            before, names = part.table, renamed(part.table, named)
+        windows = part.renamed(*names)
         if span is not None:
             windows = replace(windows, start_ns=np.full(len(windows), span[0]), end_ns=np.full(len(windows), span[1]))
         yield windows

@@ -709,7 +709,7 @@ def test_parts_of_members_are_held_once_and_only_where_they_are_not_too_large(mo
     ("wanted", "most_windows", "decoded", "rolled_up", "most"),
     [
         (StoreSet(hosts=24, jobs=1, seconds=240, story=True), 720, 0, 11_520, 1.5),
-        (StoreSet(hosts=24, jobs=1, seconds=240, story=True), 48, 0, 11_520, 1.0),
+        (StoreSet(hosts=24, jobs=1, seconds=240, story=True), 48, 0, 11_520, 1.2),
         (StoreSet(1, 48, 240, story=True), 720, 23_040, 480, 1.5),
     ],
     ids=["rollups of hosts", "rollups of hosts added up", "documents of jobs"],

@@ -20,9 +20,10 @@ import numpy as np
 from ingest.core import kernel
 from ingest.core.coverage import Missing, sentences
 from ingest.core.grid import MS, SECOND, coarsened
-from ingest.core.intervals import Bool, Int, Intervals, Narrow, Sum, distinct, median, merged
+from ingest.core.intervals import LARGE, Bool, Int, Intervals, Narrow, Sum, distinct, median, merged
 from ingest.core.labels import LAG, OFFSET, Group
 from ingest.core.layout import Float, Mixed, common_layout
+from ingest.core.pool import give_back_freed_memory
 from ingest.core.quantiles import Ranked, extremes, parse_percentiles, percentile_values
 from ingest.query.coverage import caveats_of
 from ingest.query.excess import excess_of
@@ -389,6 +390,8 @@ def ground_of(answer: Answer) -> Ground:
     rows: Intervals[Group] = Narrow.of([*parts])
     del parts
     answer = replace(answer, parts=())
+    if rows.indptr[-1] >= LARGE:
+        give_back_freed_memory()  # while they were read they took several times as much
     low, high = int(rows.start_ns.min()), int(rows.end_ns.max())
     start = np.arange(low, high, step)
     outcomes, rows = _outcomes_of(rows, answer.by, start, step), rows.succeeded()

@@ -12,7 +12,7 @@ import numpy as np
 
 from ingest.core.documents import id_range, told_exact, window_of
 from ingest.core.grid import SECOND
-from ingest.core.intervals import Exact, Int, Intervals
+from ingest.core.intervals import Exact, Int, Intervals, distinct
 from ingest.core.labels import IN_FLIGHT, OFFSET, Group, Series, labels_first
 from ingest.core.layout import Layout
 from ingest.core.offsets import within
@@ -37,6 +37,7 @@ ACCOUNTS = "SELECT source, account, state, generation FROM sources WHERE run = ?
 KEY = ("op", "host", "layout")  # of rollups of one kind
 EXACT = ("sum", "min", "max", "exact", "bytes")
 ROLLUP_BATCH = 2000  # rows: four times as many take 40 MB more
+MOST_TEXTS = 100  # of those that many rows have in common: a window without one of its groups has another
 UNKNOWN = -1  # as min or max of a rollup without bins
 
 
@@ -167,44 +168,59 @@ def merged_windows(
     order = "start_ns" if together else "start_ns, op, host"
     query = f"SELECT start_ns, end_ns, {PACKED}, {listed} FROM rollups WHERE {where} AND kind = ? GROUP BY {order}"
     for kind in kinds:
-        held, number = list[tuple[Any, ...]](), 0
+        held, number, met = list[tuple[Any, ...]](), 0, _Groups(run, kind)
         for row in db.execute(query, (*values, kind)):
             held.append(row)
             number += row[2]
             if number >= ROLLUP_BATCH:
-                yield from _parts(held, run, kind)
+                yield from _parts(held, met)
                 held, number = [], 0
         if held:
-            yield from _parts(held, run, kind)
+            yield from _parts(held, met)
 
 
-def _parts(held: Sequence[tuple[Any, ...]], run: str, kind: str) -> Iterator[Intervals[Series]]:
+class _Groups:
+    """The groups of rollups of one kind, as they are met: of many windows few are of others. Each text of KEY is read once."""
+
+    def __init__(self, run: str, kind: str) -> None:
+        self._run, self._kind, self.weighted = run, kind, kind.endswith(IN_FLIGHT)
+        self._places: dict[tuple[str, str, str], int] = {}
+        self._read: dict[tuple[str, ...], Int] = {}
+        self.table: tuple[Series, ...] = ()
+        self.layouts: list[str] = []
+
+    def codes(self, texts: Sequence[tuple[str, ...]]) -> Int:
+        """Return the number of the group of each row, of several rows a text."""
+        for each in dict.fromkeys(texts):
+            if each not in self._read:
+                self._read = self._read if len(self._read) < MOST_TEXTS else {}
+                own = list(zip(*map(json.loads, each), strict=True))
+                self._read[each] = np.array([self._places.setdefault(group, len(self._places)) for group in own], np.int64)
+        if len(self._places) > len(self.table):
+            self.table = tuple(Series(run=self._run, host=host, op=op, kind=self._kind) for op, host, _ in self._places)
+            self.layouts = [layout for _, _, layout in self._places]
+        return np.concatenate([self._read[each] for each in texts])
+
+
+def _parts(held: Sequence[tuple[Any, ...]], groups: _Groups) -> Iterator[Intervals[Series]]:
     """Yield the windows of rollups of one kind, one part a layout."""
     start, end, *cells = zip(*held, strict=True)
     packed = Packed(*cells[: len(Packed._fields)])
     listed = cells[len(Packed._fields) :]
-    keys, told = list(zip(*listed[: len(KEY)], strict=True)), listed[len(KEY) :]
-    # Of many windows few are of other groups: each text is read once.
-    groups: dict[tuple[str, str, str], int] = {}
-    read: dict[tuple[str, ...], Int] = {}
-    for texts in dict.fromkeys(keys):
-        own = zip(*map(json.loads, texts), strict=True)
-        read[texts] = np.array([groups.setdefault(group, len(groups)) for group in own], np.int64)
-    codes = np.concatenate([read[texts] for texts in keys])
+    codes, told = groups.codes(list(zip(*listed[: len(KEY)], strict=True))), listed[len(KEY) :]
     starts, ends = (np.repeat(np.array(times, np.int64), packed.number) for times in (start, end))
     check_times(starts, ends)
     indptr, bins, counts, count = packed.entries()
-    weighted, table = kind.endswith(IN_FLIGHT), tuple(Series(run=run, host=host, op=op, kind=kind) for op, host, _ in groups)
-    columns = table, codes, starts, ends, indptr, bins, counts
-    named = [layout for _, _, layout in groups]
-    for name in dict.fromkeys(named):
+    columns = groups.table, codes, starts, ends, indptr, bins, counts
+    there = list(dict.fromkeys(groups.layouts[code] for code in distinct(codes).tolist()))
+    for name in there:
         layout = layout_in(name)
         part = Intervals(layout, *columns, _exact(layout, *map(listed_in, told)) if told else None, count)
-        if len(set(named)) > 1:
-            part = part.take(np.flatnonzero(np.array([each == name for each in named])[codes]))
-        check_bins(layout, part.indptr, part.bins, part.counts, None if weighted else part.completions)
+        if len(there) > 1:
+            part = part.take(np.flatnonzero(np.array([each == name for each in groups.layouts])[codes]))
+        check_bins(layout, part.indptr, part.bins, part.counts, None if groups.weighted else part.completions)
         exact = None if part.exact is None or part.exact.says_nothing else part.exact
-        yield replace(part, exact=exact, completions=part.completions if weighted else None)
+        yield replace(part, exact=exact, completions=part.completions if groups.weighted else None)
 
 
 def _exact(
