@@ -56,9 +56,10 @@ def test_parts_that_are_added_up_block_by_block_are_the_sum_by_key(
     assert per_key(result) == per_key(concatenate(parts))
 
 
-@given(st.lists(intervals(), min_size=1, max_size=4), st.randoms(use_true_random=False), st.sampled_from([0, 1, 10**6]))
-def test_rows_in_another_order_are_the_same_rows(parts: list[Intervals], random: object, worth: int) -> None:
-    """Whether neighbours are copied at once (0), some of them (1), or all entries are gathered one by one."""
+@given(
+    st.lists(intervals(), min_size=1, max_size=4), st.randoms(use_true_random=False), st.sampled_from([1, 1 << 18]), st.booleans()
+)
+def test_rows_in_another_order_are_the_same_rows(parts: list[Intervals], random: object, piece: int, compiled: bool) -> None:
     rows = [
         tuple(zip(part.bins[a:b].tolist(), part.counts[a:b].tolist(), strict=True))
         for part in parts
@@ -71,7 +72,8 @@ def test_rows_in_another_order_are_the_same_rows(parts: list[Intervals], random:
     if random.random() < 0.3:
         random.shuffle(order)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csr, "WORTH_A_RUN", worth)
+        patch.setattr(csr, "PIECE", piece)
+        patch.setattr(csr.kernel, "lay_rows", csr.kernel.lay_rows if compiled else None)
         columns = [[getattr(part, name) for part in parts] for name in ("indptr", "bins", "counts")]
         indptr, bins, counts = csr.laid_out(*columns, np.array(order, np.int64))
     found = [tuple(zip(bins[a:b].tolist(), counts[a:b].tolist(), strict=True)) for a, b in pairwise(indptr.tolist())]

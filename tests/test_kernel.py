@@ -308,9 +308,9 @@ def test_levels_are_cut_as_numpy_does(seed: int, monkeypatch) -> None:
     weights = rng.choice((-2.0, -0.3, 0.0, 1.5), (len(counts), sets))
     due = rng.choice((0.0, size, 2 * size), (sets, blocks)) if rng.random() < 0.5 else None
     asked = (counts, weights, None) if due is None else (counts[:1], weights[:1], due)
-    fast = segments._partition(*asked)
+    fast = segments._partition(*asked, times=1.0)
     monkeypatch.setattr(kernel, "cut_levels", None)
-    assert fast == segments._partition(*asked)
+    assert fast == segments._partition(*asked, times=1.0)
 
 
 @compiled
@@ -398,7 +398,16 @@ def test_what_does_not_fit_rows_is_an_error() -> None:
     kernel.rank_rows(*rows, np.array([11]), one)
     assert one.tolist() == [1]
     one[:] = 0
+    laid = np.zeros(4, np.uint8)
+    kernel.lay_rows(indptr, one + 1, rows[2], laid)
+    assert laid.tolist() == [0, 3, 4, 0]
     wrong = [
+        (kernel.lay_rows, (indptr, one + 3, rows[2], laid)),
+        (kernel.lay_rows, (indptr, one - 1, rows[2], laid)),
+        (kernel.lay_rows, (indptr + 1, one, rows[2], laid)),
+        (kernel.lay_rows, (indptr[::-1].copy(), one, rows[2], laid)),
+        (kernel.lay_rows, (indptr, indptr, rows[2], laid)),
+        (kernel.lay_rows, (indptr, one, rows[3], laid)),
         (kernel.place_rows, (*rows, one + 1, place, 5, dense)),
         (kernel.place_rows, (*rows, one, place[:4].copy(), 5, dense)),
         (kernel.place_rows, (*rows, one, place, 4, dense)),

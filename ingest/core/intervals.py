@@ -42,7 +42,6 @@ Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
 DENSE_CELLS = 1 << 18
-WORTH_A_RUN = 32  # entries: fewer of neighbours that stay neighbours are better laid out one by one
 LARGE_CELLS, CELLS_AN_ENTRY = 1 << 21, 4  # of rows in any order: 16 MB, and not mostly empty
 PIECE = 1 << 18  # entries that are laid out at once
 LARGE = 1 << 22  # entries, of which all take so much memory that what they were made of is given back before more is done
@@ -265,21 +264,13 @@ def laid_out(pointers: Sequence[Int], bins: list[Int], counts: list[Int], order:
 
 
 def _placed(pointers: Sequence[Int], columns: list[Int], begin: Int, size: int) -> Int:
-    """Return a column of entries whose rows begin at the places given; `columns` is emptied.
-
-    Rows that stay neighbours are copied at once.
-    """
+    """Return a column of entries whose rows begin at the places given; `columns` is emptied."""
     placed, row = np.empty(size, np.result_type(*columns)), 0
     for indptr in pointers:
         column, own = columns.pop(0), begin[row : row + len(indptr) - 1]
         row += len(own)
-        if not len(column):
-            continue
-        runs = np.flatnonzero(np.append(True, own[1:] != (own + np.diff(indptr))[:-1]))
-        if len(runs) * WORTH_A_RUN < len(column):
-            for first, last in pairwise([*runs.tolist(), len(own)]):
-                low, high = int(indptr[first]), int(indptr[last])
-                placed[own[first] : own[first] + high - low] = column[low:high]
+        if kernel.lay_rows is not None:
+            kernel.lay_rows(*kernel.words(indptr, own), np.ascontiguousarray(column, placed.dtype), placed)
             continue
         cuts = distinct(np.append(np.searchsorted(indptr, np.arange(0, indptr[-1], PIECE)), len(own)))
         for first, last in pairwise(np.append(0, cuts).tolist()):

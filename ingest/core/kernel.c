@@ -849,6 +849,41 @@ static PyObject *sum_rows(PyObject *self, PyObject *args) {
   return NULL;
 }
 
+/* Copy the entries of rows to where each row begins in another column, whose entries have as many bytes. -1 where one does not fit. */
+static int laid(const int64_t *indptr, const int64_t *begin, Py_ssize_t rows, const Py_buffer *from, const Py_buffer *to) {
+  const Py_ssize_t wide = to->itemsize, entries = from->len / wide, room = to->len / wide;
+  for (Py_ssize_t row = 0; row < rows; row++) {
+    const int64_t first = indptr[row], end = indptr[row + 1];
+    if (first < 0 || end < first || end > entries || begin[row] < 0 || begin[row] > room - (end - first)) return -1;
+    memcpy((char *)to->buf + begin[row] * wide, (const char *)from->buf + first * wide, (size_t)((end - first) * wide));
+  }
+  return 0;
+}
+
+static PyObject *lay_rows(PyObject *self, PyObject *args) {
+  enum { INDPTR, BEGIN, FROM, TO, NUMBER };
+  PyObject *o[NUMBER];
+  Py_buffer c[NUMBER];
+  int failed = -1;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOO", &o[INDPTR], &o[BEGIN], &o[FROM], &o[TO])) return NULL;
+  if (columns_of(o, FROM, 0, c) != 0) return NULL;
+  for (int k = FROM; k < NUMBER; k++)
+    if (PyObject_GetBuffer(o[k], &c[k], PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (k == TO ? PyBUF_WRITABLE : 0)) != 0) {
+      release(c, k);
+      return NULL;
+    }
+  if (c[FROM].itemsize == c[TO].itemsize && length(&c[INDPTR]) == length(&c[BEGIN]) + 1) {
+    Py_BEGIN_ALLOW_THREADS
+    failed = laid(c[INDPTR].buf, c[BEGIN].buf, length(&c[BEGIN]), &c[FROM], &c[TO]);
+    Py_END_ALLOW_THREADS
+  }
+  release(c, NUMBER);
+  if (failed == 0) Py_RETURN_NONE;
+  PyErr_SetString(PyExc_ValueError, "rows do not fit where they are laid");
+  return NULL;
+}
+
 /* CSR rows as they are held, and which of them are looked at. */
 typedef struct {
   const int64_t *indptr, *chosen;
@@ -1158,6 +1193,9 @@ static PyMethodDef functions[] = {
      "sum_rows(order, group, indptr, bins, counts, low, cells, pointers, summed, sums) -> how many sums there are\n\n"
      "Rows are added to row `group`, which rises in their `order`; cells are zeros, one a bin from `low` on. pointers, summed (bins)\n"
      "and sums are filled in. ValueError where one is outside."},
+    {"lay_rows", lay_rows, METH_VARARGS,
+     "lay_rows(indptr, begin, column, out): copy the entries of CSR rows to where each row begins in another column.\n\n"
+     "Entries of both are of one type. ValueError where a row does not fit."},
     {"place_rows", place_rows, METH_VARARGS,
      "place_rows(indptr, chosen, bins, counts, group, place, width, dense): add chosen CSR rows to rows of `width` cells.\n\n"
      "group says to which, place (one a bin) to which cell. Bins and counts may be narrow. ValueError where one is outside."},
