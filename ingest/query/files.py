@@ -37,7 +37,7 @@ from ingest.query.origin import (
     WHOLE_RUNS,
     Capabilities,
 )
-from ingest.query.plan import Merged, Sums, alike_in, answer_of, settled
+from ingest.query.plan import Merged, Sums, alike_in, answer_of, groups_in, settled
 from ingest.query.question import (
     ALL,
     AUTO,
@@ -188,9 +188,8 @@ class Files:
         self._check_rejects(sources, sums.parts)
         if question.step == AUTO and sums.parts:
             bounds = {run: range_in(question, run, start, self.grain(run, step, asked) or 1) for run, start in starts.items()}
-            groups = filter(None, map(question.key(self.found.labels), sums.series))
-            span = auto_span(of_runs(sums.reach), bounds, stored)
-            step = auto_step(*span, stored, question.most_windows(groups))
+            most = question.most_windows(groups_in(sums.series, question.key(self.found.labels)))
+            step = auto_step(*auto_span(of_runs(sums.reach), bounds, stored), stored, most)
             sums.parts = widened(sums.parts, step)
         return self.merged_of(sums, question, step, sources, apart)
 

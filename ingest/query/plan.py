@@ -20,7 +20,18 @@ from ingest.core.labels import Group, RunLabels, Series, mean_kind
 from ingest.core.layout import Layout
 from ingest.query.coverage import missing_from
 from ingest.query.means import described, with_left_out, with_whole_runs
-from ingest.query.question import Answer, Question, Settled, beside, finish, moved_edges, range_in, shown_beside, steady_words
+from ingest.query.question import (
+    Answer,
+    AnswerKey,
+    Question,
+    Settled,
+    beside,
+    finish,
+    moved_edges,
+    range_in,
+    shown_beside,
+    steady_words,
+)
 from ingest.query.windows import Reach, RunLayer, Span, inside, of_layers, of_runs, over_time_range, widen
 
 if TYPE_CHECKING:
@@ -102,6 +113,11 @@ def alike_in(series: Collection[Series]) -> frozenset[str]:
     hosts = len({each.host for each in series})
     names = ("volume", "job", "tag")
     return frozenset(name for name in names if len({(each.host, getattr(each, name)) for each in series}) == hosts > 0)
+
+
+def groups_in(series: Iterable[Series], key: AnswerKey) -> int:
+    """Return how many groups series make, whatever their kinds."""
+    return len({group[2:] for group in map(key, series) if group is not None})
 
 
 def answer_of(merged: Merged, question: Question) -> Answer:

@@ -97,7 +97,8 @@ RunKind = tuple[str, str]
 Layouts = Mapping[RunKind, Collection[Layout]]
 
 
-MOST_CELLS, LEAST_WINDOWS = 1 << 18, 60
+LEAST_WINDOWS = 60  # that "auto" makes, of however many groups
+UNLIMITED = 1 << 40
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -105,11 +106,11 @@ class Question(Value):
     """A selection of measurements and how they are to be merged.
 
     `where` holds a glob for each label, or several as lines of one text (`core/labels.py`): any of them may match.
-    `step` is ns, "auto" (at most `windows` windows, about 150) or "all" (one window for the whole range). `begin` and `end` are
-    instants, or texts of such; `begin="steady"` leaves out the warm-up of each run. `kind` empty takes each run's default kind.
+    `step` is ns, "auto" (at most `windows` windows, about 150; where groups are many fewer, at most `cells` of all together) or
+    "all" (one window for the whole range). `begin` and `end` are instants, or texts of such; `begin="steady"` leaves out the
+    warm-up of each run. `kind` empty takes each run's default kind.
     Different runs are merged only with `merge_runs`. A `narrow` answer is held in a quarter of the bytes mostly, for looking at a
-    piece at a time (`core.intervals.Narrow`); of itself it has at most MOST_CELLS windows of all groups together, if that is not
-    fewer than LEAST_WINDOWS of each.
+    piece at a time (`core.intervals.Narrow`).
     """
 
     runs: tuple[str, ...] = ()
@@ -122,6 +123,7 @@ class Question(Value):
     force: bool = False
     attribution: str = "completion"
     windows: int = AUTO_WINDOWS
+    cells: int = UNLIMITED
     narrow: bool = False
 
     def __post_init__(self) -> None:
@@ -140,6 +142,7 @@ class Question(Value):
             "begin": start_of_range(self.begin),
             "end": _instant(self.end, "end"),
             "windows": at_least(1, self.windows, "windows"),
+            "cells": at_least(1, self.cells, "cells"),
         }
         if not isinstance(self.step, str):
             taken["step"] = at_least(1, self.step, "step ('auto', 'all', '10s', or ns)")
@@ -195,10 +198,9 @@ class Question(Value):
 
         return key
 
-    def most_windows(self, groups: Iterable[Group]) -> int:
-        """Return how many windows "auto" makes at most of groups (run, kind, then `by`): of many in a narrow answer fewer."""
-        cells = MOST_CELLS // max(1, len({group[2:] for group in groups})) if self.narrow else self.windows
-        return max(min(cells, self.windows), min(LEAST_WINDOWS, self.windows))
+    def most_windows(self, groups: int) -> int:
+        """Return how many windows "auto" makes at most of so many groups."""
+        return min(self.windows, max(self.cells // max(1, groups), LEAST_WINDOWS))
 
     def _holds(self, label: str, name: str, glob: str) -> bool:
         """Return whether a label is one that is asked for.

@@ -22,7 +22,7 @@ from ingest.core.layout import Layout, common_layout
 from ingest.core.units import format_duration
 from ingest.query.coverage import caveats_asked, widths_asked
 from ingest.query.means import own_facts
-from ingest.query.plan import Merged, Sums, alike_in, answer_of, troubles
+from ingest.query.plan import Merged, Sums, alike_in, answer_of, groups_in, troubles
 from ingest.query.question import (
     ALL,
     AUTO,
@@ -378,9 +378,8 @@ def auto_step_of(catalogue: Catalogue, question: Question, key: AnswerKey) -> in
         for run, (record, _) in reach.items()
     }
     span = auto_span({run: extent for run, (_, extent) in reach.items()}, bounds, stored)
-    members = (catalogue.of(record.run, key) for record in catalogue.records)
-    groups = filter(None, (key(member.series) for own in members for member in own))
-    return auto_step(*span, stored, question.most_windows(groups))
+    members = (member.series for record in catalogue.records for member in catalogue.of(record.run, key))
+    return auto_step(*span, stored, question.most_windows(groups_in(members, key)))
 
 
 def _holding(catalogue: Catalogue, key: AnswerKey) -> Sequence[RunRecord]:

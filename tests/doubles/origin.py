@@ -15,6 +15,7 @@ from ingest.query.episodes import Episode
 from ingest.query.files import LogRun
 from ingest.query.origin import Capabilities
 from ingest.query.overview import Overview, overviews
+from ingest.query.plan import groups_in
 from ingest.query.question import ALL, AUTO, Answer, Question, finish
 from ingest.query.windows import auto_step, spanned, spanned_by_run
 
@@ -62,9 +63,8 @@ class Made:
         filled = [part for part in parts if len(part)]
         if step == AUTO and filled:
             span = min(int(p.start_ns.min()) for p in filled), max(int(p.end_ns.max()) for p in filled)
-            step = auto_step(
-                *span, SECOND, question.most_windows(filter(None, map(question.key({}), {one for one, _, _ in self.rows})))
-            )
+            most = question.most_windows(groups_in({one for one, _, _ in self.rows}, question.key({})))
+            step = auto_step(*span, SECOND, most)
         whole = spanned if question.adds_up_runs else spanned_by_run
         asked = whole(filled) if step == ALL else [merged([coarsened(part, int(step))]) for part in filled]
         facts = Answer(

@@ -23,6 +23,7 @@ from ingest.core import intervals
 from ingest.core.intervals import Intervals
 from ingest.core.layout import fio_layout
 from ingest.objectives.check import finding_of
+from ingest.query import question as questions
 from ingest.query.episodes import ENDED, Episode
 from ingest.query.excess import excess_of
 from ingest.query.files import Files
@@ -559,9 +560,14 @@ def test_what_came_after_the_last_row_of_a_log_alone_is_a_note(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_the_report_tells_the_story_of_explain() -> None:
+@pytest.mark.parametrize(("cells", "step"), [(1 << 18, 1), (300, 2)])
+def test_the_report_tells_the_story_of_explain(monkeypatch, cells: int, step: int) -> None:
+    """Also where members are so many that they are judged in wider windows than the report shows."""
+    monkeypatch.setattr(grounding, "MOST_CELLS", cells)
+    monkeypatch.setattr(questions, "LEAST_WINDOWS", 20)
     source = Files([EXAMPLE], jobs=1)
     (told,) = stories(source, Question())
+    assert told.step_ns == step * SECOND and len(told.findings) == 2
     parts = parts_from(source, run_names(source), Question())
     for finding in told.findings:
         assert finding.text in " ".join(str(value) for value in parts.filling.values()) + " ".join(parts.sections)

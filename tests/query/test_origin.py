@@ -105,11 +105,10 @@ def test_runs_are_the_same(origin: Origin, there) -> None:
 
 
 @pytest.mark.parametrize(("cells", "least"), [(4, 1), (4, 2), (1000, 1)])
-def test_a_narrow_answer_of_many_groups_has_fewer_windows(origin: Origin, there, monkeypatch, cells: int, least: int) -> None:
-    monkeypatch.setattr(questions, "MOST_CELLS", cells)
+def test_an_answer_of_many_groups_has_fewer_windows(origin: Origin, there, monkeypatch, cells: int, least: int) -> None:
     monkeypatch.setattr(questions, "LEAST_WINDOWS", least)
-    narrow = Question(by=("host", "job", "op"), windows=720, narrow=True)
-    answer, wide, files = origin.answer(narrow), origin.answer(replace(narrow, narrow=False)), there["files"].answer(narrow)
+    asked = Question(by=("host", "job", "op"), windows=720, cells=cells, narrow=True)
+    answer, wide, files = origin.answer(asked), origin.answer(replace(asked, cells=1 << 20)), there["files"].answer(asked)
     assert answer.step_ns == files.step_ns and answer.samples == wide.samples == files.samples
     few, many = (len({start for part in each.parts for start in part.start_ns.tolist()}) for each in (answer, wide))
     groups = {part.table[code] for part in wide.parts for code in part.series.tolist()}

@@ -301,6 +301,7 @@ class Story:
 
 
 MOST_WINDOWS = 720
+MOST_CELLS = 1 << 18  # windows of all groups together: about 250 MB
 LEAST_STEP_NS = 100 * MS
 LOCAL = 0.9  # of a run: what is missing of more of it says nothing of a stretch
 HOST, OP, JOB = "host", "op", "job"
@@ -320,7 +321,7 @@ def grounds(origin: Answering, question: Question) -> tuple[Ground, Sequence[str
 
     Raises what `origin.answer` raises; NoGroundError where windows hold no latencies that findings speak of.
     """
-    asked = replace(question, windows=MOST_WINDOWS, narrow=True)
+    asked = as_asked(question)
     extra = tuple(name for name in question.by if name not in ("run", "kind", OP, HOST))
     answer = in_one_part(with_bins(origin.answer(replace(asked, by=(HOST, OP, *extra)))))
     for label in MEMBERS[1:]:
@@ -330,6 +331,11 @@ def grounds(origin: Answering, question: Question) -> tuple[Ground, Sequence[str
             continue  # a volume: there is one, so its jobs are asked for at once
         answer = in_one_part(with_bins(origin.answer(replace(asked, by=(HOST, label, OP, *extra)))))
     return with_finer(origin, question, answer), answer.layers
+
+
+def as_asked(question: Question) -> Question:
+    """Return a question in the windows that findings are made of."""
+    return replace(question, windows=MOST_WINDOWS, cells=MOST_CELLS, narrow=True)
 
 
 def with_finer(origin: Answering, question: Question, answer: Answer) -> Ground:

@@ -44,6 +44,7 @@ from ingest.query.story.ground import (
     Labels,
     NoGroundError,
     Story,
+    as_asked,
     at_one_time,
     covered_groups,
     excess_against,
@@ -254,7 +255,8 @@ def stories(origin: Origin, question: Question, source: str = "") -> list[Story]
 def story_of_overview(origin: Origin, run: Overview, question: Question, source: str = "") -> Story:
     """Return the story of a run from the answers that its report is made of; where they do not suffice, the origin is asked.
 
-    They do not where the run has one host, and its threads are so many that the report holds no bins of them.
+    They do not where the run has one host, and its threads are so many that the report holds no bins of them; nor where members
+    are so many that they are judged in wider windows than it shows.
     """
     answer: Answer | None = None if run.failed else _of_default_kind(run.every_host or run.fine)
     for label in MEMBERS[1:]:
@@ -263,11 +265,21 @@ def story_of_overview(origin: Origin, run: Overview, question: Question, source:
         threads = None if run.thread_tails else _of_default_kind(run.threads)
         answer = None if threads is None or run.extra else regrouped(threads, (HOST, label, OP, KIND))
     asked = replace(question.about(run.cluster.runs), merge_runs=len(run.cluster.runs) > 1)
+    if answer is not None and not _fits(answer, as_asked(asked)):
+        answer = None
     try:
         ground = grounds(origin, asked)[0] if answer is None else with_finer(origin, asked, answer)
         return with_lower_layers(origin, asked, ground, run.cluster.layers, story_of(ground, source, question))
     except (NoGroundError, InputError) as reason:
         return nothing_told(run.run, str(reason))
+
+
+def _fits(answer: Answer, question: Question) -> bool:
+    """Return whether an answer has no more windows than a question about its groups makes."""
+    groups = len({part.table[code] for part in answer.parts for code in distinct(part.series).tolist()})
+    spans = [(int(part.start_ns.min()), int(part.end_ns.max())) for part in answer.parts if len(part)]
+    longest = max((high for _, high in spans), default=0) - min((low for low, _ in spans), default=0)
+    return longest <= question.most_windows(groups) * answer.step_ns
 
 
 def _of_default_kind(answer: Answer) -> Answer:
