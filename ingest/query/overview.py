@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.errors import InputError, listed
-from ingest.core.intervals import Int, Intervals, Sum, concatenate, merged
-from ingest.core.labels import LAG, THREAD, Group
+from ingest.core.intervals import Int, Intervals, Narrow, Sum, distinct, merged
+from ingest.core.labels import ALTERNATIVE, LAG, THREAD, Group
 from ingest.core.layout import Mixed, common_layout, shared_edges
 from ingest.core.quantiles import Percentile, Ranked, censored, extremes, parse_percentiles, percentile_values
 from ingest.core.units import Instant, format_duration
@@ -21,7 +21,17 @@ from ingest.query.heatmap import of_step
 from ingest.query.lags import asked_weighed, in_events, mixed_rows
 from ingest.query.means import MeansAloneError, with_bins
 from ingest.query.origin import Origin
-from ingest.query.question import ABSOLUTE, SLOWEST, Answer, Question, failed_words, is_absolute, of_succeeded, selected_runs
+from ingest.query.question import (
+    ABSOLUTE,
+    SLOWEST,
+    Answer,
+    Question,
+    failed_words,
+    is_absolute,
+    literal,
+    of_succeeded,
+    selected_runs,
+)
 from ingest.query.windows import MULTIPLES, of_places, regrouped, widened, widest
 
 # When was it worst, and which series contributed most: the windows whose samples lie furthest above the usual of the range.
@@ -117,17 +127,20 @@ MOST_CELL_WINDOWS = 120
 AN_OCTAVE = 8
 CELL_NAMES = ("op", "host", "volume", "job", "process", "tag")
 HELD = 200_000  # entries of a label that are held before they are added up
+MOST_CELLS = 1_700_000  # entries of a label that no page has room for: in a quarter of the windows, too, they are too many
 
 
 @dataclass(frozen=True, slots=True)
 class BoxCells:
     """The cells of a run: of each label its windows of `step_ns` under (value, op, kind), all in one layout.
 
-    `step_ns` is 0 for one window of the whole range.
+    `step_ns` is 0 for one window of the whole range. `left` says of labels with too many cells for any page how many values each
+    has.
     """
 
     step_ns: int
     labels: Mapping[str, Intervals[Group]]
+    left: Mapping[str, int]
 
 
 class Gathering:
@@ -135,6 +148,7 @@ class Gathering:
 
     def __init__(self) -> None:
         self._sums: dict[str, Sum[Group]] = {name: Sum(HELD) for name in CELL_NAMES}
+        self._left: dict[str, set[str]] = {}
         self._step_ns = 0
         self._weighed = False
 
@@ -148,13 +162,20 @@ class Gathering:
         for piece in (piece for part in answer.parts for _, piece in part.pieces()):
             (rows,) = widened([piece.in_layout(piece.layout.coarser(AN_OCTAVE))], step_ns or WHOLE_RANGE)
             for name, total in self._sums.items():
-                total.add(of_places(rows, [places[name], places["op"], places["kind"]]))
+                cells = of_places(rows, [places[name], places["op"], places["kind"]])
+                if name in self._left:
+                    self._left[name] |= _values_of([cells])
+                    continue
+                total.add(cells)
+                if name != "op" and _entries(total.pending) > MOST_CELLS and _entries(total.parts()) > MOST_CELLS:
+                    self._left[name] = _values_of(total.parts())
+                    total.parts().clear()
 
     def cells(self) -> BoxCells | None:
         """Return the cells of what was added; None where I/Os count by shares, which no box has whole."""
         if self._weighed:
             return None
-        parts = {name: total.parts() for name, total in self._sums.items()}
+        parts = {name: total.parts() for name, total in self._sums.items() if name not in self._left}
         layout = common_layout(part.layout for some in parts.values() for part in some)
         if isinstance(layout, Mixed):
             bins = [part.in_layout(layout).bins for some in parts.values() for part in some]
@@ -163,12 +184,23 @@ class Gathering:
         return BoxCells(
             self._step_ns,
             {name: rows for name, rows in labels.items() if name == "op" or len({key[0] for key in rows.table}) > 1},
+            {name: len(values) for name, values in self._left.items() if len(values) > 1},
         )
+
+
+def _entries(parts: Sequence[Intervals[Group]]) -> int:
+    return sum(int(part.indptr[-1]) for part in parts)
+
+
+def _values_of(parts: Sequence[Intervals[Group]]) -> set[str]:
+    """Return the values of the first label of the keys that rows have."""
+    return {part.table[code][0] for part in parts for code in distinct(part.series).tolist()}
 
 
 def coarser(cells: BoxCells) -> BoxCells:
     """Return the cells in windows of twice the width."""
-    return BoxCells(2 * cells.step_ns, {name: widened([rows], 2 * cells.step_ns)[0] for name, rows in cells.labels.items()})
+    labels = {name: widened([rows], 2 * cells.step_ns)[0] for name, rows in cells.labels.items()}
+    return BoxCells(2 * cells.step_ns, labels, cells.left)
 
 
 # What a report is made of: each run's cluster, hosts and threads, as fine as a page can hold them.
@@ -177,9 +209,9 @@ def coarser(cells: BoxCells) -> BoxCells:
 # p50, p99 and max in at most 180; of 16 threads or fewer their bins as well, in the windows of the hosts. `full` lifts all of
 # it. Several runs share the windows of two.
 #
-# Memory: files are read once. A store is asked for threads in slices of time where there are many series; of threads that are
-# too many for bins only the three bins that a page shows are kept. All of it is held narrow (`core.intervals.Narrow`), and looked
-# at a piece at a time.
+# Memory: files are read once. A store is asked for hosts and for threads in slices of time where there are many series; of those
+# that are too many for bins only the three bins that a page shows are kept. All of it is held narrow (`core.intervals.Narrow`),
+# and looked at a piece at a time.
 
 
 CLUSTER_WINDOWS, HOST_WINDOWS, THREAD_WINDOWS = 720, 360, 180
@@ -187,13 +219,13 @@ LEAST_WINDOWS = 60
 MOST_HOSTS = MOST_THREADS = 16
 FEW_SERIES = 64
 UNLIMITED = 1 << 40
-SLICE_ROWS = 1 << 14  # of threads: 10 to 20 MB as narrow
+SLICE_ROWS, SLICE_ENTRIES = 1 << 14, 1 << 22  # of hosts or threads: 10 to 20 MB as narrow
 P50, P99 = parse_percentiles("50,99")
 
 
 @dataclass(frozen=True, slots=True)
 class Tails:
-    """Answers by series in two steps: each by its labels, and where there are several ops, with these together."""
+    """Answers by series in two steps, or one: each by its labels, and where any has several ops, with these together."""
 
     coarse: tuple[Answer, ...]
     fine: tuple[Answer, ...]
@@ -207,8 +239,9 @@ class Overview:
     of every thread: with all bins where they are at most MOST_THREADS, else thinned (see `thinned`) and as `Tails` beside it.
     `notes` says what was left out or widened. `reach` is the exact range of the rows in ns, where runs are
     compared. `boxes` are the samples of every label, for boxes of time and latency; `story` is what happened in it, as JSON.
-    `every_host` is `fine` with all hosts. All answers are about operations that did not fail, but `failed`: where others did,
-    its rows are those of all hosts, by the labels and in the windows of `fine`, in which any failed.
+    `every_host` is `fine` with all hosts; where they were not held together `every_asked` is the question for it (see
+    `with_every_host`). All answers are about operations that did not fail, but `failed`: where others did, its rows are those of
+    all hosts, by the labels and in the windows of `fine`, in which any failed.
     """
 
     run: str
@@ -216,7 +249,7 @@ class Overview:
     fine: Answer
     hosts: Answer
     threads: Answer
-    tails: Answer | None = None
+    tails: Tails | None = None
     extra: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     reach: tuple[int, int] | None = None
@@ -225,6 +258,7 @@ class Overview:
     story: Mapping[str, Any] | None = None
     every_host: Answer | None = None
     failed: Answer | None = None
+    every_asked: Question | None = None
 
     @property
     def span(self) -> tuple[int, int]:
@@ -280,32 +314,141 @@ def overviews(
 def _overview(origin: Origin, run: str, question: Question, *, full: bool, runs: int = 1, shared_by: int = 1) -> Overview:
     most = UNLIMITED if full else max(LEAST_WINDOWS, min(CLUSTER_WINDOWS, 2 * CLUSTER_WINDOWS // shared_by))
     extra = tuple(name for name in question.by if name not in ("run", "kind", "op", "host"))
-    merged_runs = replace(question, merge_runs=runs > 1, windows=most, narrow=True)
-    asked = with_bins(asked_weighed(origin.answer, replace(merged_runs, by=("host", "op", "kind", *extra))))
-    asked, notes = fitted(asked, most)
-    notes = (*(text.replace(SLOWEST, "the others are what is shown here") for text in failed_words(asked.parts)), *notes)
-    fine, failing = of_succeeded(asked), [part.take(rows) for part in asked.parts if len(rows := np.flatnonzero(part.failures))]
-    failed = replace(asked, parts=tuple(failing)) if failing else None
-    cluster = regrouped(fine, ("op", "kind", *extra))
-    low, high = span_of(fine.parts)
-    step = wide = _wider_step(low, high, fine.step_ns, most if full else most * HOST_WINDOWS // CLUSTER_WINDOWS)
-    if wide:
-        low, high = low // wide * wide, -(-high // wide) * wide
+    merged_runs = replace(question, merge_runs=runs > 1, windows=most, narrow=True, by=("host", "op", "kind", *extra))
+    hosts = None if full or not origin.indexed else _hosts_in_slices(origin, merged_runs)
+    hosts = hosts or _hosts_at_once(origin, merged_runs, full=full)
+    fine, steps = hosts.fine, hosts.steps
+    step = steps.wide
     if not full and fine.series > FEW_SERIES:
-        step = _wider_step(low, high, wide, max(LEAST_WINDOWS, most * THREAD_WINDOWS // CLUSTER_WINDOWS))
-    tails, every_host = None, fine
-    names = {key[0] for part in fine.parts for key in part.table}
-    if len(names) > MOST_HOSTS and not full:
-        tails = of_step(fine, _wider_step(low, high, wide, THREAD_WINDOWS))
-        fine = _worst_hosts(fine)
-        notes += (f"{len(names)} hosts: bins of the {MOST_HOSTS} with the highest p99; of the others p50, p99 and max",)
-    hosts = of_step(fine, wide)
+        step = _wider_step(steps.low, steps.high, step, max(LEAST_WINDOWS, most * THREAD_WINDOWS // CLUSTER_WINDOWS))
     boxes = Gathering()
     by_thread = replace(merged_runs, by=(*THREAD, "op", "kind"), step=step or "all", force=True)
     threads, thread_tails = _threads(origin, by_thread, fine, boxes)
     reach = span_of(origin.answer(replace(merged_runs, by=("op", "kind"), step="all")).parts) if shared_by > 1 else None
-    seen = boxes.cells()
-    return Overview(run, cluster, fine, hosts, threads, tails, extra, notes, reach, thread_tails, seen, None, every_host, failed)
+    return Overview(
+        run=run,
+        cluster=hosts.cluster,
+        fine=fine,
+        hosts=of_step(fine, steps.wide),
+        threads=threads,
+        tails=hosts.tails,
+        extra=extra,
+        notes=hosts.notes,
+        reach=reach,
+        thread_tails=thread_tails,
+        boxes=boxes.cells(),
+        every_host=hosts.every,
+        every_asked=hosts.asked,
+        failed=hosts.failed,
+    )
+
+
+class _Steps(NamedTuple):
+    """From when to when windows of hosts are and how wide, and of their tails at first and in a whole view."""
+
+    low: int
+    high: int
+    wide: int
+    tails: int
+    coarse: int
+
+    @staticmethod
+    def of(answer: Answer, most: int) -> _Steps:
+        """Return those of an answer in at most `most` windows."""
+        low, high = span_of(answer.parts)
+        wide = _wider_step(low, high, answer.step_ns, most)
+        if wide:
+            low, high = _around(low, high, wide)
+        tails = _wider_step(low, high, wide, THREAD_WINDOWS)
+        return _Steps(low, high, wide, tails, _wider_step(*_around(low, high, tails), tails, LEAST_WINDOWS) if tails else 0)
+
+
+def _around(low: int, high: int, step: int) -> tuple[int, int]:
+    """Return a range from and to edges of windows."""
+    return low // step * step, -(-high // step) * step
+
+
+class _Hosts(NamedTuple):
+    """What is read of hosts: all together, those whose bins are shown, and tails of all where they are more than these.
+
+    `every` are all of them, `asked` is the question that gives them where they were not held.
+    """
+
+    cluster: Answer
+    fine: Answer
+    steps: _Steps
+    notes: tuple[str, ...]
+    tails: Tails | None = None
+    failed: Answer | None = None
+    every: Answer | None = None
+    asked: Question | None = None
+
+
+def _hosts_at_once(origin: Origin, question: Question, *, full: bool) -> _Hosts:
+    """Return what is read of hosts in one answer."""
+    most = question.windows
+    asked, notes = fitted(with_bins(asked_weighed(origin.answer, question)), most)
+    notes = (*(text.replace(SLOWEST, "the others are what is shown here") for text in failed_words(asked.parts)), *notes)
+    every, failing = of_succeeded(asked), [part.take(rows) for part in asked.parts if len(rows := np.flatnonzero(part.failures))]
+    failed = replace(asked, parts=tuple(failing)) if failing else None
+    cluster, fine = regrouped(every, [name for name in every.by if name != "host"]), every
+    steps = _Steps.of(every, most if full else most * HOST_WINDOWS // CLUSTER_WINDOWS)
+    names, tails = {key[0] for part in every.parts for key in part.table}, None
+    if len(names) > MOST_HOSTS and not full:
+        tails = _tails_of([_tails(of_step(every, steps.tails), steps.coarse)])
+        worst = _worst_hosts(widened(every.parts, WHOLE_RANGE))
+        parts = (part.where(lambda key: key[0] in worst) for part in every.parts)
+        fine = replace(every, parts=tuple(part for part in parts if len(part)))
+        notes += (_few_of(names),)
+    return _Hosts(cluster, fine, steps, notes, tails, failed, every)
+
+
+def _hosts_in_slices(origin: Origin, question: Question) -> _Hosts | None:
+    """Return what is read of many hosts in slices of time: bins of all of them are never held together.
+
+    None where they are few, and where layouts are several, operations failed or counts are weights: sums of slices are then not
+    those of the whole.
+    """
+    most = question.windows
+    asked = replace(question, by=tuple(name for name in question.by if name != "host"))
+    cluster, notes = fitted(with_bins(asked_weighed(origin.answer, asked)), most)
+    steps, (low, high) = _Steps.of(cluster, most * HOST_WINDOWS // CLUSTER_WINDOWS), span_of(cluster.parts)
+    if cluster.series <= FEW_SERIES or not steps.coarse or cluster.series * (high - low) // cluster.step_ns <= SLICE_ROWS:
+        return None
+    asked = replace(question, step=cluster.step_ns, force=True)
+    whole: Sum[Group] = Sum()
+    names: set[str] = set()
+    shares: list[tuple[Answer, ...]] = []
+    for answer in _in_slices(origin, asked, cluster, steps.coarse):
+        names |= {key[0] for part in answer.parts for key in part.table}
+        if len(names) <= MOST_HOSTS or not all(_addable(part, cluster) for part in (*answer.parts, *cluster.parts)):
+            return None
+        shares.append(_tails(of_step(answer, steps.tails), steps.coarse))
+        for part in widened(answer.parts, WHOLE_RANGE):
+            whole.add(part)
+    worst = ALTERNATIVE.join(map(literal, _worst_hosts(whole.parts())))
+    shown = with_bins(origin.answer(replace(asked, where={**question.where, "host": worst})))
+    parts = tuple(part.in_layout(cluster.parts[0].layout) for part in shown.parts)
+    fine = replace(cluster, parts=parts, by=question.by, answered_from=shares[0][0].answered_from)
+    return _Hosts(cluster, fine, steps, (*notes, _few_of(names)), _tails_of(shares), asked=asked)
+
+
+def _addable(part: Intervals[Group], cluster: Answer) -> bool:
+    """Return whether rows are of the one layout of the cluster, and none of them failed or has weights."""
+    layout = cluster.parts[0].layout
+    plain = not isinstance(layout, Mixed) and layout.timed is layout and cluster.weights is None
+    return plain and part.layout == layout and part.completions is None
+
+
+def _few_of(names: Collection[str]) -> str:
+    return f"{len(names)} hosts: bins of the {MOST_HOSTS} with the highest p99; of the others p50, p99 and max"
+
+
+def with_every_host(origin: Origin, run: Overview) -> Overview:
+    """Return an overview with all hosts, which the origin is asked for where they were read in slices."""
+    if run.every_asked is None:
+        return run
+    return replace(run, every_host=of_succeeded(with_bins(asked_weighed(origin.answer, run.every_asked))))
 
 
 def _joined(answers: Sequence[Answer]) -> Answer:
@@ -357,30 +500,48 @@ def _threads(origin: Origin, question: Question, hosts: Answer, boxes: Gathering
             whole = []
     if not shares:
         return _joined(whole), None
-    coarse, coarse_together, fine, together = (_joined(column) for column in zip(*shares, strict=True))
-    several = 2 if len({key[len(THREAD)] for part in fine.parts for key in part.table}) > 1 else 1
-    return fine, Tails((coarse, coarse_together)[:several], (fine, together)[:several])
+    tails = _tails_of(shares)
+    return (tails.fine or tails.coarse)[0], tails
 
 
-def _in_slices(origin: Origin, question: Question, hosts: Answer, wide_ns: int) -> Iterator[Answer]:
+def _in_slices(origin: Origin, question: Question, rows: Answer, wide_ns: int) -> Iterator[Answer]:
     """Yield the answer, without what failed; of many rows, and of an indexed origin, in slices of windows of `wide_ns`.
 
-    Weights of sampled events are those of the whole, so lags are never cut.
+    `rows` say from when to when there are any, and of how many series. The first slice has about SLICE_ROWS, those after it
+    about SLICE_ENTRIES. Weights of sampled events are those of the whole, so lags are never cut.
     """
-    cuts: list[Instant] = []
-    if origin.indexed and wide_ns and isinstance(question.step, int) and LAG not in hosts.kind.split(", "):
-        low, high = span_of(hosts.parts)
-        width = max(1, SLICE_ROWS // max(hosts.series, 1) * question.step // wide_ns) * wide_ns
-        cuts = [Instant(cut) for cut in range(low // wide_ns * wide_ns + width, high, width)]
-    for first, last in zip((question.begin, *cuts), (*cuts, question.end), strict=True):
-        with suppress(*([InputError] if cuts else [])):  # nothing in this slice
-            yield of_succeeded(with_bins(asked_weighed(origin.answer, replace(question, begin=first, end=last))))
+    low, high = span_of(rows.parts)
+    cut, width = high, high - low
+    if origin.indexed and wide_ns and isinstance(question.step, int) and LAG not in rows.kind.split(", "):
+        width = max(1, SLICE_ROWS // max(rows.series, 1) * question.step // wide_ns) * wide_ns
+        cut = low // wide_ns * wide_ns + width
+    first, last = question.begin, Instant(cut) if cut < high else question.end
+    while True:
+        whole = first is question.begin and last is question.end
+        with suppress(*([] if whole else [InputError])):  # nothing in this slice
+            answer = of_succeeded(with_bins(asked_weighed(origin.answer, replace(question, begin=first, end=last))))
+            entries = sum(int(part.indptr[-1]) for part in answer.parts)
+            width = max(1, min(8 * width, SLICE_ENTRIES * width // max(1, entries)) // wide_ns) * wide_ns if wide_ns else width
+            yield answer
+        if last is question.end:
+            return
+        cut += width
+        first, last = last, Instant(cut) if cut < high else question.end
+
+
+def _tails_of(shares: Sequence[tuple[Answer, ...]]) -> Tails:
+    """Return the tails of all slices; with all ops together where any has several, and fine ones where the others are wider."""
+    coarse, coarse_together, fine, together = (_joined(column) for column in zip(*shares, strict=True))
+    alone, joined = ({key for part in tails.parts for key in part.table} for tails in (fine, together))
+    several = 2 if len(alone) > len(joined) else 1
+    return Tails((coarse, coarse_together)[:several], (fine, together)[:several] if fine.step_ns < coarse.step_ns else ())
 
 
 def _tails(answer: Answer, wide_ns: int) -> tuple[Answer, ...]:
     """Return the answer at a step for a whole view and at its own, each by its labels and with all ops together; all thinned."""
     labels = [name for name in answer.by if name != "op"]
-    several = len({key[answer.by.index("op")] for part in answer.parts for key in part.table}) > 1
+    place, keys = answer.by.index("op"), {key for part in answer.parts for key in part.table}
+    several = len({key[:place] + key[place + 1 :] for key in keys}) < len(keys)
     tails: list[Answer] = []
     for view in (of_step(answer, wide_ns), answer):
         alone = replace(view, parts=tuple(map(thinned, view.parts)))
@@ -394,7 +555,7 @@ def thinned(rows: Intervals[Group]) -> Intervals[Group]:
 
     Count, p50, p99 and max of a row are what they were; other percentiles are not, and sums of rows are not.
     """
-    return concatenate([_thinned(piece) for _, piece in rows.pieces()] or [rows])
+    return Narrow.of([_thinned(piece) for _, piece in rows.pieces()] or [rows])
 
 
 def _thinned(rows: Intervals[Group]) -> Intervals[Group]:
@@ -430,17 +591,15 @@ def _wider_step(low: int, high: int, step: int, most: int) -> int:
     return next(n * step for n in multiples if -(-high // (n * step)) - low // (n * step) <= most)
 
 
-def _worst_hosts(hosts: Answer) -> Answer:
-    """Return the answer with those hosts only whose p99 over everything is highest."""
+def _worst_hosts(whole: Sequence[Intervals[Group]]) -> list[str]:
+    """Return the hosts whose p99 over everything, which rows hold, is highest."""
     highest: dict[str, float] = {}
-    for part in replace(hosts, parts=tuple(widened(hosts.parts, WHOLE_RANGE))).parts:
+    for part in whole:
         values = percentile_values(part, P99)
         for code, value in zip(part.series.tolist(), values.tolist(), strict=True):
             host = part.table[code][0]
             highest[host] = max(highest.get(host, 0.0), value if value == value else 0.0)  # noqa: PLR0124  # NaN
-    kept = set(sorted(highest, key=lambda host: (-highest[host], host))[:MOST_HOSTS])
-    parts = (part.where(lambda key: key[0] in kept) for part in hosts.parts)
-    return replace(hosts, parts=tuple(part for part in parts if len(part)))
+    return sorted(highest, key=lambda host: (-highest[host], host))[:MOST_HOSTS]
 
 
 def thread_name(labels: Group) -> str:

@@ -86,6 +86,7 @@ class Catalogue:
     series: Sequence[StoredSeries]
     accounts: Mapping[str, Sequence[Mapping[str, Any]]]
     _by_run: dict[str, list[StoredSeries]] = field(init=False, default_factory=dict, compare=False, repr=False)
+    _widths: dict[str, list[RowWidth]] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for stored in self.series:
@@ -97,7 +98,9 @@ class Catalogue:
 
     def widths(self, run: str) -> list[RowWidth]:
         """Return how wide the rows of a run's sources are."""
-        return row_widths(run, self.accounts.get(run, ()))
+        if run not in self._widths:
+            self._widths[run] = row_widths(run, self.accounts.get(run, ()))
+        return self._widths[run]
 
     def stored_ns(self, record: RunRecord, key: AnswerKey) -> int:
         """Return the width in ns of the widest windows in which the series of a run that a question selects are stored."""
@@ -158,8 +161,8 @@ class Holdings(Protocol):
     def catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
         """Return records, series and accounts of the runs."""
 
-    def shares(self, series: Sequence[StoredSeries], key: AnswerKey) -> Iterator[Sequence[StoredSeries]]:
-        """Yield the series in shares that have no group in common and are read one after another."""
+    def shares(self, series: Sequence[StoredSeries], key: AnswerKey, windows: int) -> Iterator[Sequence[StoredSeries]]:
+        """Yield the series, of so many windows each, in shares that have no group in common and are read one after another."""
 
     def sorted_windows(self, plan: Plan, key: AnswerKey, by: Sequence[str]) -> Iterator[Sequence[Intervals[Group]]]:
         """Yield stored windows under the groups that `key` makes of the labels `by`, in batches that go on by group and start."""
@@ -203,7 +206,7 @@ def _merged(
         raise UsageError("these runs were loaded by completion: load them with --attribution in-flight to ask for it")
     catalogue = holdings.catalogue(chosen)
     check_latencies(catalogue.series, catalogue.records)
-    key = question.key(labels)
+    key = cache(question.key(labels))  # of thousands of series it is asked several times
     loaded = [each for record in chosen for each in catalogue.widths(record.run)]
     if isinstance(question.step, int):
         forced = {record.run for record in chosen if FORCED in record.parameters}
@@ -404,7 +407,8 @@ def _plans(
     if not by_rollups or final is not None:
         since = final if by_rollups else begin
         stored = replace(record, step_ns=catalogue.stored_ns(record, key))
-        for share in holdings.shares(members, key) if since is None or end is None or since < end else ():
+        windows = _windows_in(time_range_of(members), since, end, stored.step_ns)
+        for share in holdings.shares(members, key, windows) if since is None or end is None or since < end else ():
             yield Plan(stored, None, since, end, members=share, everything=everything, labels=looked_at, since=counting)
     if not by_rollups:
         return
@@ -417,6 +421,13 @@ def _plans(
     ]
     scope = HOST if "host" in question.by or "host" in question.where else CLUSTER
     yield Plan(record, WHOLE_RUN if WHOLE_RUN in fits else max(fits), begin, end, scope, members, everything, looked_at, constant)
+
+
+def _windows_in(span: tuple[int, int] | None, begin: int | None, end: int | None, step_ns: int) -> int:
+    """Return in how many windows of a step a range overlaps the span of series at most, at least in one."""
+    low, high = span or (0, 0)
+    low, high = low if begin is None else max(low, begin), high if end is None else min(high, end)
+    return max(1, -(-(high - low) // step_ns))
 
 
 def _final_until(record: RunRecord, step: int, begin: int | None, end: int | None) -> int | None:

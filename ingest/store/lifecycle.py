@@ -60,7 +60,7 @@ class CoarserBins:
             half = min(layout.half, hdr_half(self.digits))
             octaves = layout.fine // layout.half + (layout.half // half).bit_length() - 1
             wider = replace(layout, half=half, fine=octaves * half)
-        return wider if layout.nests_in(wider) else layout
+        return layout if wider is layout or not layout.nests_in(wider) else wider
 
     def within(self, other: CoarserBins) -> CoarserBins:
         """Return the bins of a run that had these and is coarsened to `other`: the wider of both."""

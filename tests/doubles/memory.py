@@ -69,7 +69,7 @@ class MemoryStore:
                     found.append(StoredSeries(len(found), series, part.layout, part.exact is not None, *self._reach[series]))
         return Catalogue(records, found, {})
 
-    def shares(self, series: Sequence[StoredSeries], _key: AnswerKey) -> Iterator[Sequence[StoredSeries]]:
+    def shares(self, series: Sequence[StoredSeries], _key: AnswerKey, _windows: int) -> Iterator[Sequence[StoredSeries]]:
         yield series
 
     def sorted_windows(self, plan: Plan, key: AnswerKey, by: Sequence[str]) -> Iterator[Sequence[Intervals]]:

@@ -16,11 +16,13 @@ from ingest.core.quantiles import parse_percentiles
 from ingest.core.units import Instant
 from ingest.query import overview
 from ingest.query.files import Files
-from ingest.query.overview import overviews, thinned
+from ingest.query.overview import overviews, thinned, with_every_host
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
 from ingest.store.sqlite.store import SqliteStore
-from ingest.view.page import packing
+from ingest.view.page import packing, report
+from ingest.view.page.panels import box
+from ingest.view.page.template import bundled
 from tests.doubles.origin import SECOND, ZERO, Made, random_rows, series
 
 KEPT = parse_percentiles("50,99,100")
@@ -59,11 +61,11 @@ def told(answer: Answer) -> dict[tuple, list]:
     ],
 )
 def test_a_page_is_made_in_pieces(stored, question, monkeypatch):
-    """Hosts are asked for once; what is as narrow as it can be held is the same page as what is held at its full width."""
+    """All, hosts and threads are asked for once; what is held narrow is the same page as what is held at its full width."""
     names, asked, answer = [record.run for record in stored.runs()], [], stored.answer
     monkeypatch.setattr(stored, "answer", lambda one: (asked.append(one), answer(replace(one, narrow=False)))[1])
     wide = overviews(stored, names, question)
-    assert len(asked) == 2 and all(one.narrow for one in asked)
+    assert len(asked) == 3 and all(one.narrow for one in asked)
     monkeypatch.setattr(stored, "answer", answer)
     monkeypatch.setattr(intervals, "PIECE", 100)
     monkeypatch.setattr(intervals, "IN_CACHE", 100)
@@ -90,7 +92,8 @@ def test_threads_in_slices_of_time_are_what_the_store_answers(stored, monkeypatc
     monkeypatch.setattr(overview, "SLICE_ROWS", 50)
     monkeypatch.setattr(overview, "LEAST_WINDOWS", 10)
     (run,) = overviews(stored, [record.run for record in stored.runs()], Question())
-    assert len(asked) > 4 and len({one.begin for one in asked[1:]}) == len(asked) - 1
+    asked = [one for one in asked if one.by[: len(THREAD)] == THREAD]
+    assert len(asked) > 2 and len({one.begin for one in asked}) == len(asked)
     assert run.thread_tails is not None
     for coarse in (False, True):
         answers = run.thread_tails.coarse if coarse else run.thread_tails.fine
@@ -100,6 +103,48 @@ def test_threads_in_slices_of_time_are_what_the_store_answers(stored, monkeypatc
     assert run.thread_tails.coarse[0].step_ns > run.thread_tails.fine[0].step_ns
     assert max(np.diff(part.indptr).max() for part in run.threads.parts) <= 3
     assert told(run.threads) == told(stored.answer(Question(by=run.threads.by, step=run.threads.step_ns)))
+
+
+@pytest.mark.cases(3)
+@pytest.mark.parametrize(
+    "question",
+    [Question(), Question(by=("job",), step=2 * SECOND), Question(begin=Instant(ZERO + 7 * SECOND), where={"host": "ceph-[abc]"})],
+)
+def test_many_hosts_are_asked_for_in_slices_of_time(stored, question, monkeypatch):
+    """Bins of all hosts are never held together; the page is that of an answer that holds them."""
+    names, ask, asked = [record.run for record in stored.runs()], stored.answer, []
+    monkeypatch.setattr(overview, "MOST_HOSTS", 2)
+    monkeypatch.setattr(overview, "LEAST_WINDOWS", 10)
+    (whole,) = overviews(stored, names, question)
+    assert whole.every_asked is None and whole.tails is not None
+    monkeypatch.setattr(stored, "answer", lambda one: (asked.append(one), ask(one))[1])
+    for name, value in (("FEW_SERIES", 1), ("SLICE_ROWS", 50), ("SLICE_ENTRIES", 2000)):
+        monkeypatch.setattr(overview, name, value)
+    (run,) = overviews(stored, names, question)
+    assert len({one.begin for one in asked if one.by[:2] == ("host", "op")}) > 2
+    assert run.every_host is None and told(with_every_host(stored, run).every_host) == told(whole.every_host)
+    assert packing.packed({}, [run]) == packing.packed({}, [whole])
+    assert (run.notes, run.cluster.warnings, run.span) == (whole.notes, whole.cluster.warnings, whole.span)
+
+
+def test_a_page_tells_the_story_that_the_store_keeps(stored, monkeypatch):
+    (run,) = overviews(stored, [record.run for record in stored.runs()], Question())
+    computed = report.story_of_overview(stored, run, Question())
+    monkeypatch.setattr(report, "story_of_overview", lambda *_: None)
+    assert computed.findings and report._story(stored, run, Question(by=("host",), force=True)) == computed
+    assert report._story(stored, run, Question(where={"op": "read"})) is None, "of a part it is computed"
+    assert report._story(stored, replace(run, fine=run.cluster, threads=replace(run.threads, step_ns=1)), Question()) is None
+
+
+def test_a_label_of_which_no_page_has_room_for_the_cells_is_not_held(monkeypatch):
+    (run,) = Made(random_rows(17)).overviews()
+    entries = {name: len(rows.bins) for name, rows in run.boxes.labels.items()}
+    monkeypatch.setattr(overview, "MOST_CELLS", entries["op"])
+    monkeypatch.setattr(overview, "HELD", 100)
+    (few,) = Made(random_rows(17)).overviews()
+    assert few.boxes.left == {"host": 3, "job": 2} and [*few.boxes.labels] == ["op"]
+    (section,) = box.sections([few])
+    assert section.content["r"]["left"] == ["host (3 values)", "job (2 values)"]
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -134,8 +179,10 @@ def test_a_page_too_large_takes_the_wider_windows_of_threads(monkeypatch):
     whole, notes = packing.packed({}, runs)
     assert notes == []
     monkeypatch.setattr(packing, "MOST_CHARACTERS", 1)
+    texts = []
+    monkeypatch.setattr(packing, "bundled", lambda *asked: (texts.append(bundled(*asked)), texts[-1])[1])
     least, notes = packing.packed({}, runs)
-    assert len(least) < len(whole)
+    assert len(least) < len(whole) and len(texts) == 2, "what is surely too large is not deflated again and again"
     step = runs[0].thread_tails.coarse[0].step_ns // SECOND
     assert f"threads are kept in windows of {step} s, for the size of the page (--full lifts that)" in notes
 

@@ -92,7 +92,7 @@ class ElasticHoldings:
             own = step if step < record.step_ns else 0
             yield StoredSeries(number, series_of(key), parse_layout(key["layout"]), exact=False, step_ns=own)
 
-    def shares(self, series: Sequence[StoredSeries], key: AnswerKey) -> Iterator[Sequence[StoredSeries]]:
+    def shares(self, series: Sequence[StoredSeries], key: AnswerKey, windows: int) -> Iterator[Sequence[StoredSeries]]:
         """Yield all series at once: the server reads them together."""
         if series:
             yield series

@@ -266,7 +266,7 @@ class CachedRun:
         accounts = [identified(source.source, source.account) for source in self.sources]
         return Catalogue(records, self.series, {self.record.run: accounts})
 
-    def shares(self, series: Sequence[StoredSeries], key: AnswerKey) -> Iterator[Sequence[StoredSeries]]:
+    def shares(self, series: Sequence[StoredSeries], key: AnswerKey, windows: int) -> Iterator[Sequence[StoredSeries]]:
         """Yield all series at once."""
         if series:
             yield series

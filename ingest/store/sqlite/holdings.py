@@ -21,6 +21,7 @@ from ingest.store.answers import Catalogue, Plan
 from ingest.store.coverage import identified
 from ingest.store.records import CLUSTER, LOADING, RunRecord, StoredSeries
 from ingest.store.sqlite.documents import (
+    BATCH,
     LISTED,
     MOST_NAMED,
     PACKED,
@@ -58,7 +59,7 @@ class SqliteHoldings:
         }
         return Catalogue(records, stored_series(self.db, [record.run for record in records]), accounts)
 
-    def shares(self, series: Sequence[StoredSeries], key: AnswerKey) -> Iterator[Sequence[StoredSeries]]:
+    def shares(self, series: Sequence[StoredSeries], key: AnswerKey, windows: int) -> Iterator[Sequence[StoredSeries]]:
         """Yield the series in shares that have no group in common, so that each share can be summed on its own."""
         groups: dict[Group | None, list[StoredSeries]] = {}
         for stored in series:
@@ -66,7 +67,7 @@ class SqliteHoldings:
         share: list[StoredSeries] = []
         for members in groups.values():
             share += members
-            if len(share) >= SERIES_A_SHARE:
+            if len(share) >= SERIES_A_SHARE and len(share) * windows >= BATCH:
                 yield share
                 share = []
         if share:

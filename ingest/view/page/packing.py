@@ -16,15 +16,17 @@ bits alone.) A level (the cluster, the hosts, the threads of a run) has the stre
 
 with its series in the order of `keys`, `rows` of them each. Operations that failed are a level `failed`, in the windows of the
 cluster: all are in bin 0, which stands for no latency. Every level begins with the first and ends with the last of these windows.
-Threads that are too many for bins have tails: windows, counts, and the bins of p50 and p99 plus one (0: too few samples),
-maximum and minimum in ns.
+Hosts and threads that are too many for bins have tails: windows, counts, and the bins of p50 and p99 plus one (0: too few
+samples), maximum and minimum in ns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +39,7 @@ from ingest.core.quantiles import Percentile, Ranked, extremes, parse_percentile
 from ingest.query.lags import mixed_rows
 from ingest.query.overview import LEAST_WINDOWS, Overview, Tails, fitted, span_of, thread_name
 from ingest.query.question import Answer
-from ingest.query.windows import in_own_layouts, regrouped
+from ingest.query.windows import in_own_layouts
 from ingest.view.page.template import bundled
 from ingest.view.vega import MS, printable, short_names
 
@@ -46,15 +48,21 @@ Int = NDArray[np.int64]
 MOST_CHARACTERS = 4_950_000
 P50, P99 = parse_percentiles("50,99")
 ALL_OPS = "*"
+WIDENED = {"hosts": "bins by host", "threads": "threads", "tails": "percentiles by host", "cluster": "bins of the cluster"}
 
 
 @dataclass(slots=True)
 class Streams:
-    """The bytes of the streams so far, the layouts that they name, and the bins that they need of each."""
+    """The bytes of the streams so far, the layouts that they name, and the bins that they need of each.
 
+    `made` is what is in them of answers, `before` what was made of some for a page that is packed anew.
+    """
+
+    before: Mapping[tuple[int, ...], Made] = field(default_factory=dict)
     parts: list[bytes] = field(default_factory=list)
     layouts: dict[Layout, int] = field(default_factory=dict)
     used: dict[Layout, Int] = field(default_factory=dict)
+    made: dict[tuple[int, ...], Made] = field(default_factory=dict)
 
     def add(self, numbers: Int) -> None:
         """Append numbers, none below zero."""
@@ -62,9 +70,38 @@ class Streams:
 
     def layout(self, part: Intervals[Group]) -> int:
         """Return the number of a part's layout."""
-        used = [self.used.get(part.layout, np.zeros(1, np.int64)), *(distinct(piece.bins) for _, piece in part.pieces())]
-        self.used[part.layout] = distinct(np.concatenate(used))
-        return self.layouts.setdefault(part.layout, len(self.layouts))
+        return self._number(part.layout, [distinct(piece.bins) for _, piece in part.pieces()])
+
+    def of(self, answers: Sequence[Answer], make: Callable[[Streams], dict[str, Any]]) -> dict[str, Any]:
+        """Return what the JSON says of answers, their numbers added; `make` does that where it was not done before."""
+        names = tuple(map(id, answers))
+        made = self.before.get(names)
+        if made is None:
+            own = Streams()
+            made = Made(answers, own, make(own))
+        self.made[names] = made
+        self.parts += made.streams.parts
+        numbers = [self._number(layout, [used]) for layout, used in made.streams.used.items()]
+        return {**made.content, "layouts": [numbers[number] for number in made.content["layouts"]]}
+
+    def _number(self, layout: Layout, bins: Sequence[Int]) -> int:
+        self.used[layout] = distinct(np.concatenate([self.used.get(layout, np.zeros(1, np.int64)), *bins]))
+        return self.layouts.setdefault(layout, len(self.layouts))
+
+
+@dataclass(slots=True)
+class Made:
+    """What was made of answers, which are kept so that no others take their places; how large it is deflated, once asked."""
+
+    answers: Sequence[Answer]
+    streams: Streams
+    content: dict[str, Any]
+    size: int = 0
+
+    def deflated(self) -> int:
+        """Return how many bytes its streams take, each deflated by itself."""
+        self.size = self.size or sum(len(zlib.compress(part, 6)) for part in self.streams.parts)
+        return self.size
 
 
 def planes(numbers: Int) -> bytes:
@@ -76,31 +113,57 @@ def planes(numbers: Int) -> bytes:
 def packed(content: Mapping[str, Any], runs: Sequence[Overview]) -> tuple[str, list[str]]:
     """Return the text that the page unpacks, and what was coarsened to keep it under MOST_CHARACTERS.
 
-    `content` is what else the JSON holds. Hosts are widened first, then threads, then the cluster, never below 60 windows.
+    `content` is what else the JSON holds. Hosts are widened first, then threads, tails of hosts, the cluster, never below 60
+    windows.
     """
     notes: list[str] = []
     shown = list(runs)
-    text = _packed(content, shown)
-    for scope, name in (("hosts", "bins by host"), ("threads", "threads"), ("cluster", "bins of the cluster")):
-        while len(text) > MOST_CHARACTERS:
+    page = _packed(content, shown, {})
+    text: str | None = page.text()
+    for scope, name in WIDENED.items():
+        while text is None or len(text) > MOST_CHARACTERS:
             wider = [_widened(run, scope) for run in shown]
             if all(part is other for part, other in zip(wider, shown, strict=True)):
                 break
             shown = wider
-            text = _packed(content, shown)
-            step = max(getattr(run, scope).step_ns for run in shown) // MS / 1000
+            page = _packed(content, shown, page.made)
+            text = None if page.surely_large else page.text()
+            step = max(_step_of(run, scope) for run in shown) // MS / 1000
             notes = [note for note in notes if not note.startswith(name)]
             notes.append(f"{name} are kept in windows of {step:g} s, for the size of the page (--full lifts that)")
-    return text, notes
+    return page.text() if text is None else text, notes
+
+
+class _Page(NamedTuple):
+    """What a page is packed of."""
+
+    content: Mapping[str, Any]
+    parts: Sequence[bytes]
+    made: Mapping[tuple[int, ...], Made]
+
+    def text(self) -> str:
+        """Return it packed."""
+        return bundled(self.content, self.parts)
+
+    @property
+    def surely_large(self) -> bool:
+        """Return whether its streams alone are too large: deflated together they are hardly smaller than one by one."""
+        return sum(made.deflated() for made in self.made.values()) > MOST_CHARACTERS
+
+
+def _step_of(run: Overview, scope: str) -> int:
+    shown = getattr(run, scope)
+    step: int = shown.coarse[0].step_ns if isinstance(shown, Tails) else 0 if shown is None else shown.step_ns
+    return step
 
 
 def _widened(run: Overview, scope: str) -> Overview:
-    answer: Answer = getattr(run, scope)
     if scope == "threads" and run.thread_tails is not None:
-        coarse = run.thread_tails.coarse
-        if coarse[0].step_ns == answer.step_ns:
-            return run
-        return replace(run, threads=coarse[0], thread_tails=Tails(coarse, coarse))
+        coarse, fine = run.thread_tails.coarse, run.thread_tails.fine
+        return replace(run, threads=coarse[0], thread_tails=Tails(coarse, ())) if fine else run
+    if scope == "tails":
+        return replace(run, tails=Tails(run.tails.coarse, ())) if run.tails and run.tails.fine else run
+    answer: Answer = getattr(run, scope)
     low, high = run.span
     windows = -(-(high - low) // max(answer.step_ns, 1))
     if not answer.step_ns or windows <= LEAST_WINDOWS:
@@ -109,12 +172,12 @@ def _widened(run: Overview, scope: str) -> Overview:
     return replace(run, **{scope: wider})  # type: ignore[arg-type]  # the scopes are answers
 
 
-def _packed(content: Mapping[str, Any], runs: Sequence[Overview]) -> str:
-    streams = Streams()
+def _packed(content: Mapping[str, Any], runs: Sequence[Overview], before: Mapping[tuple[int, ...], Made]) -> _Page:
+    streams = Streams(before)
     runs = [without_mixed(run) for run in runs]
     labels = short_names([run.run for run in runs])
     packed_runs = [{"label": label, **_run(run, streams)} for label, run in zip(labels, runs, strict=True)]
-    return bundled({**content, "runs": packed_runs, "layouts": _layouts(streams)}, streams.parts)
+    return _Page({**content, "runs": packed_runs, "layouts": _layouts(streams)}, streams.parts, streams.made)
 
 
 def without_mixed(run: Overview) -> Overview:
@@ -171,6 +234,10 @@ def _run(run: Overview, streams: Streams) -> dict[str, Any]:
     low, high = run.span
     reach = run.reach or run.span
     covered = answer.covered.values()
+
+    def level(shown: Answer, extra: Sequence[str]) -> dict[str, Any]:
+        return streams.of([shown], lambda own: _level(shown, run, extra, own))
+
     content: dict[str, Any] = {
         "name": printable(run.run),
         "start": answer.start_of / MS,
@@ -181,17 +248,17 @@ def _run(run: Overview, streams: Streams) -> dict[str, Any]:
         **({"covered": [min(covered)[0] / MS, max(high for _, high in covered) / MS]} if covered else {}),
         "extra": ", ".join(run.extra),
         **({} if run.story is None else {"story": {name: told for name, told in run.story.items() if name != "steady"}}),
-        "levels": {scope: _level(getattr(run, scope), run, run.extra, streams) for scope in ("cluster", "hosts")},
+        "levels": {scope: level(getattr(run, scope), run.extra) for scope in ("cluster", "hosts")},
         "tails": {},
     }
     if run.failed is not None:
         content["levels"]["failed"] = _level(_counted(run.failed, answer.parts[0].layout), run, run.extra, streams)
     if run.thread_tails is None:
-        content["levels"]["threads"] = _level(run.threads, run, (), streams)
+        content["levels"]["threads"] = level(run.threads, ())
     else:
         content["tails"]["threads"] = _tails(run.thread_tails, streams)
     if run.tails is not None:
-        content["tails"]["hosts"] = _tails(_host_tails(run.tails), streams)
+        content["tails"]["hosts"] = _tails(run.tails, streams)
     return content
 
 
@@ -304,15 +371,9 @@ def steps(values: Int, firsts: Int) -> Int:
 
 
 def _tails(tails: Tails, streams: Streams) -> dict[str, Any]:
-    """Return what the JSON says of series without bins, at one step for a whole view and at their own."""
-    return {"steps": [_tail_rows(answers, streams) for answers in (tails.coarse, tails.fine)]}
-
-
-def _host_tails(answer: Answer) -> Tails:
-    ops = {key[answer.by.index("op")] for part in answer.parts for key in part.table}
-    together = [regrouped(answer, tuple(name for name in answer.by if name != "op"))] if len(ops) > 1 else []
-    fine = (answer, *together)
-    return Tails(tuple(fitted(tail, LEAST_WINDOWS)[0] for tail in fine), fine)
+    """Return what the JSON says of series without bins, at one step for a whole view and at their own where that is another."""
+    steps = [answers for answers in (tails.coarse, tails.fine) if answers]
+    return {"steps": [streams.of(answers, partial(_tail_rows, answers)) for answers in steps]}
 
 
 def _tail_rows(answers: Iterable[Answer], streams: Streams) -> dict[str, Any]:

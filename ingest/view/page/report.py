@@ -23,12 +23,13 @@ from ingest.query.coverage import bands
 from ingest.query.episodes import Episode
 from ingest.query.means import OWN, MeansAloneError
 from ingest.query.offsets import OffsetOverview, offset_overviews, shown_names
-from ingest.query.origin import WHOLE_RUNS, Origin
-from ingest.query.overview import CLUSTER_WINDOWS, Overview, overviews
+from ingest.query.origin import FINDINGS, WHOLE_RUNS, Origin
+from ingest.query.overview import CLUSTER_WINDOWS, Overview, overviews, with_every_host
 from ingest.query.plan import settled
 from ingest.query.precision import precision_from
 from ingest.query.question import UNLIKE_BINS, Answer, Question, samples_by_kind, selected_runs
 from ingest.query.slowest import slowest_operations
+from ingest.query.story.stored import is_whole
 from ingest.query.story.story import story_of_overview
 from ingest.query.sweeps import Sweep, swept
 from ingest.query.windows import regrouped
@@ -66,6 +67,7 @@ from ingest.view.vega import note_of, printable, short_names
 
 if TYPE_CHECKING:
     from ingest.query.capacity import Sla
+    from ingest.query.story.ground import Story
 
 
 # The report: what fills report.html, from the answers of some runs. Text from labels is escaped, data are packed.
@@ -425,7 +427,7 @@ def parts_from(
         answer = Answer((), (), 0, OFFSET, tuple(starts), starts, all(overview.relative for overview in held), 0)
         noted = mark_section.chosen(spans, source.marks(answer), given)
         return offset_parts_of(held, source.facts(answer), [*noted.marks, *marks], more, noted.notes)
-    runs = [replace(run, story=story_of_overview(source, run, question, named).as_dict()) for run in runs]
+    runs = [replace(run, story=_story(source, run, question, named).as_dict()) for run in runs]
     chosen = replace(runs[0].cluster, runs=tuple(name for run in runs for name in run.cluster.runs))
     shown = [run.run for run in runs]
     of_breaths = breath_section.sections_of(kept_from(source, question), shown)
@@ -471,8 +473,20 @@ def _ghost(source: Origin, question: Question, taken: Sequence[str], *, full: bo
     if len(names) > 1:
         raise UsageError(f"--beside takes one run, and there are {len(names)}: {first_of(names, RUNS_NAMED)}")
     (run,) = overviews(source, names, replace(question, runs=(), begin=None, end=None), full=full)
-    run = replace(run, story=story_of_overview(source, run, question).as_dict())
+    run = replace(run, story=_story(source, run, question).as_dict())
     return replace(run, run=f"{run.run} (beside)") if run.run in taken else run
+
+
+def _story(source: Origin, run: Overview, question: Question, named: str = "") -> Story:
+    """Return what happened in a run: what a store keeps of all of it, where that is of the windows of the page; else computed."""
+    kept = source.offers.get(FINDINGS)
+    if kept is not None and len(run.cluster.runs) == 1 and not run.extra and is_whole(replace(question, by=(), force=False)):
+        told = kept(*run.cluster.runs, named)
+        # Of one host it would be computed from its threads, where these have bins.
+        windows = {run.fine.step_ns, *(() if run.thread_tails else (run.threads.step_ns,))}
+        if told is not None and windows == {told.step_ns}:
+            return told
+    return story_of_overview(source, with_every_host(source, run), question, named)
 
 
 def report_of(

@@ -43,7 +43,7 @@ def _run(cells: BoxCells, most: int) -> dict[str, Any]:
         if _size(content) > most and cells.step_ns:
             cells = coarser(cells)
             content = _content(cells)
-    left: list[str] = []
+    left = [f"{name} ({counted(values, 'value')})" for name, values in cells.left.items()]
     while _size(content) > most and len(content["labels"]) > 1:
         largest = max(content["labels"][1:], key=lambda label: len(label["data"]))
         content["labels"].remove(largest)

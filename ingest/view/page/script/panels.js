@@ -21,7 +21,7 @@ const panels = (() => {
   // A panel by a label that has one value says nothing that others do not; threads neither, where each host has one.
   function isAlone(scope) {
     const { levels, tails: held } = now.run, count = (label) => {
-      const level = held[`${label}s`]?.steps[1] ?? levels[`${label}s`];
+      const level = held[`${label}s`]?.steps.at(-1) ?? levels[`${label}s`];
       return level ? new Set(level.keys.map((key) => key[label])).size : Infinity;
     };
     return count(scope) < 2 || (scope === "thread" && count("thread") === count("host"));

@@ -41,7 +41,7 @@ const tables = (() => {
   // wider ones, and all take these while MOST.least of them are in view. What a page holds in wider windows only keeps its own.
   function viewStep(lines = 1) {
     const { cluster, hosts, threads } = now.run.levels, [from, to] = windowsOf(cluster), span = (to - from) * cluster.step;
-    const others = [hosts, threads ?? now.run.tails.threads?.steps[1]].filter(Boolean).map(({ step }) => step).filter((step) => span / step >= MOST.least);
+    const others = [hosts, threads ?? now.run.tails.threads?.steps.at(-1)].filter(Boolean).map(({ step }) => step).filter((step) => span / step >= MOST.least);
     const most = Math.min(MOST.columns, Math.max(MOST.least, Math.floor(MOST.lines / lines)));
     const fits = (k) => (to - from) / k <= most && others.every((step) => Math.abs(((k * cluster.step) / step) % 1) < 1e-9);
     for (const k of MULTIPLES) if (fits(k)) return k * cluster.step;
@@ -85,7 +85,7 @@ const tables = (() => {
   // From what the page holds of threads that are too many for bins, at the one of its steps that is nearer to that of the view.
   function tailOfTails(scope, steps, tail) {
     const { state, content } = now, wide = viewStep(linesOf()), far = ({ step }) => Math.abs(Math.log(step / wide));
-    const level = far(steps[1]) <= far(steps[0]) ? steps[1] : steps[0], [from, to] = windowsOf(level);
+    const level = far(steps.at(-1)) <= far(steps[0]) ? steps.at(-1) : steps[0], [from, to] = windowsOf(level);
     const op = state.op || (level.keys.some((key) => key.op === "*") ? "*" : ""), column = level[`p${tail}`];
     const out = { points: [], thin: [], gaps: [], span: spanOf(level, [from, to]), names: [], columns: to - from, width: level.step };
     level.keys.forEach((key, series) => {
