@@ -6,15 +6,16 @@ Objectives held against runs, in files and in stores alike; what of it a store k
     checked.verdicts                                one for each objective, run and group
     keep(store, checked)                            the store's episodes of these objectives are then those of the verdicts
 
-For each run and width of windows one question for its life, then one for each objective, by its labels and by host. All numbers
-are those of the query layer, so that files, SQLite and Elasticsearch give the same verdicts. Marks are those that a store keeps
-of the run and those of files that it overlaps (`ingest.query.compare.noted_in`); they are asked for where an objective speaks of
-phases.
+For each run and width of windows one question for its life, then one for each objective, by its labels; of files by host, too, as
+they are read once, of a store about the hosts in episodes. All numbers are those of the query layer, so that files, SQLite and
+Elasticsearch give the same verdicts. Marks are those that a store keeps of the run and those of files that it overlaps
+(`ingest.query.compare.noted_in`); they are asked for where an objective speaks of phases.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -33,9 +34,10 @@ from ingest.core.labels import (
     run_matches,
     wanted_and_others,
 )
+from ingest.core.layout import Mixed
 from ingest.core.marks import FOREVER, OUTSIDE, InstantError, Mark, stretches
-from ingest.core.objective import VIOLATE, AnyObjective, Objective, Rate, RunObjective
-from ingest.core.units import format_duration
+from ingest.core.objective import VIOLATE, AnyObjective, Latency, Objective, Rate, RunObjective
+from ingest.core.units import Instant, format_duration
 from ingest.objectives.baseline import Comparison, compared
 from ingest.objectives.objectives import read_objectives
 from ingest.query.burn_rate import BurnAlert
@@ -55,6 +57,7 @@ from ingest.query.episodes import (
     judgement,
     no_windows,
     verdicts,
+    with_worst_hosts,
 )
 from ingest.query.lags import answered
 from ingest.query.origin import Origin, Run
@@ -120,6 +123,7 @@ def check(
     noted: NotedIn | None = None,
     *,
     growing: bool = False,
+    indexed: bool = False,
 ) -> Checked:
     """Return the verdicts of objectives over the runs of a selection; its `where`, `begin` and `end` narrow what is judged.
 
@@ -127,7 +131,7 @@ def check(
     of the last final window of those that are being watched, `noted` gives the marks of the run of an answer. An objective that
     has nothing to judge in a run is named. InputError where that is so for all of them, or (with `path` and line) for one that
     cannot be asked of the data, such as what lies during a mark without an end; where runs are `growing` that mark may still get
-    one.
+    one. Of what is `indexed` hosts are asked for where an objective needs them, and in episodes; else the data is read once.
     """
     check_labels(selection, runs)
     asked = _remembered(ask)
@@ -141,8 +145,9 @@ def check(
             return compared(asked, own, run, runs, selection)
         step = own.window_ns
         if step not in lives:
-            lives[step] = _life(asked, run, step, (finals or {}).get(run, FOREVER), noted if phased else None)
-        of_run, said = _of_run(asked, own, lives[step], selection)
+            question = _whole_run(run, step, () if indexed else (HOST,))
+            lives[step] = _life(asked(question), run, (finals or {}).get(run, FOREVER), noted if phased else None)
+        of_run, said = _of_run(asked, own, lives[step], selection, indexed=indexed)
         warnings.update(dict.fromkeys(said))
         return of_run
 
@@ -196,7 +201,7 @@ def check_in(
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"two objectives are called {twice!r}: leave one out, or name it in a file")
     noted = noted_in(origin, marks)
-    return check(partial(answered, origin), runs, objectives, selection, path, finals_of(records), noted)
+    return check(partial(answered, origin), runs, objectives, selection, path, finals_of(records), noted, indexed=origin.indexed)
 
 
 def _nothing(objective: AnyObjective) -> str:
@@ -244,7 +249,7 @@ def alerting(
         records = [record for record in store.runs() if record.run == run]
         try:
             words = (labels_of(records), windowed, Question(), path, finals_of(records), noted_in(store, marks))
-            checked = check(store.answer, *words, growing=True)
+            checked = check(store.answer, *words, growing=True, indexed=True)
         except InputError as error:
             if error.line is not None:
                 raise
@@ -301,7 +306,9 @@ def _remembered(ask: Ask) -> Ask:
     return asked
 
 
-def _of_run(ask: Ask, objective: Objective, whole: Life, selection: Question) -> tuple[list[Verdict], Sequence[str]]:
+def _of_run(
+    ask: Ask, objective: Objective, whole: Life, selection: Question, *, indexed: bool
+) -> tuple[list[Verdict], Sequence[str]]:
     """Return the verdicts of a run and the warnings about its data. InputError where it has nothing of what is asked."""
     begin, end = selection.edges(whole.run, whole.zero_ns)
     phases = stretches(objective.phases, whole.marks, whole.run) if objective.phases else None
@@ -312,9 +319,13 @@ def _of_run(ask: Ask, objective: Objective, whole: Life, selection: Question) ->
             raise InputError(f"the run fills no window of {format_duration(objective.window_ns)}: take narrower ones for a rate")
     life = replace(whole, from_ns=begin, to_ns=end, judged=phases)
     by = objective.by if HOST in objective.by else (*objective.by, HOST)
-    question = replace(_whole_run(life.run, objective.window_ns), by=by)
+    question = _whole_run(life.run, objective.window_ns, by)
+    question = replace(question, where={**objective.where, **question.where})
+    alone = replace(question, by=objective.by) if indexed and isinstance(objective.promise, Latency) else question
     try:
-        answer = ask(replace(question, where={**objective.where, **question.where}))
+        answer = ask(alone)
+        if alone != question and not _of_one_kind(answer):
+            answer = ask(question)
     except NothingMatchesError:
         if objective.no_data != VIOLATE or objective.by not in ((), ("run",)):
             asked = ", ".join(f"{name} {in_words(glob)}" for name, glob in objective.where.items())
@@ -322,7 +333,39 @@ def _of_run(ask: Ask, objective: Objective, whole: Life, selection: Question) ->
         group = tuple((name, life.run) for name in objective.by)
         return verdicts(objective, no_windows(), [group], life.within(objective.window_ns), ""), _all_of_it(objective, life)
     steady = filter(None, [steady_words(selection, life.run, life.zero_ns, min(life.to_ns, span_of(answer.parts)[1]))])
-    return judged(objective, answer, life), (*steady, *answer.warnings, *_all_of_it(objective, life))
+    found = judged(objective, answer, life)
+    if HOST not in answer.by and (spans := _spans(found)):
+        found = with_worst_hosts(found, _in_spans(ask, question, spans, answer.series), answer.by, objective, life_ns=0)
+    return found, (*steady, *answer.warnings, *_all_of_it(objective, life))
+
+
+ROWS_A_SLICE = 1 << 16  # of episodes: some 40 MB
+
+
+def _of_one_kind(answer: Answer) -> bool:
+    """Return whether all bins are of one layout, and no events have weights: only then a sum of hosts is what is stored of it."""
+    return answer.weights is None and not any(isinstance(part.layout, Mixed) for part in answer.parts)
+
+
+def _spans(found: Iterable[Verdict]) -> list[tuple[int, int]]:
+    """Return from when to when episodes are, those that overlap as one, in order of time."""
+    spans: list[tuple[int, int]] = []
+    for begin, end in sorted((each.start_ns, each.end_ns) for verdict in found for each in verdict.episodes):
+        low, high = spans.pop() if spans and begin <= spans[-1][1] else (begin, end)
+        spans.append((low, max(end, high)))
+    return spans
+
+
+def _in_spans(ask: Ask, question: Question, spans: Iterable[tuple[int, int]], series: int) -> Iterator[Answer]:
+    """Yield the answer about spans of time, and what lies between near ones, in slices of about ROWS_A_SLICE rows."""
+    width = max(1, ROWS_A_SLICE // max(1, series)) * int(question.step)
+    last = -FOREVER
+    for begin, end in spans:
+        while max(begin, last) < end:
+            first = max(begin, last)
+            last = first + width
+            with suppress(NothingMatchesError):  # nothing completed
+                yield ask(replace(question, begin=Instant(first), end=Instant(last)))
 
 
 def _all_of_it(objective: Objective, life: Life) -> list[str]:
@@ -334,9 +377,8 @@ def _all_of_it(objective: Objective, life: Life) -> list[str]:
     ]
 
 
-def _life(ask: Ask, run: str, step_ns: int, final_ns: int, noted: NotedIn | None) -> Life:
+def _life(whole: Answer, run: str, final_ns: int, noted: NotedIn | None) -> Life:
     """Return a run from the first to the last window in which anything of its default kind completed, with its marks."""
-    whole = ask(_whole_run(run, step_ns))
     low, high = span_of(whole.parts)
     marks = tuple(noted(whole)) if noted else ()
     return Life(run, low, high, final_ns, whole.run_start_ns[run], whole.relative, marks=marks)
@@ -356,9 +398,9 @@ def _check_overlap(ask: Ask, run: str, selection: Question) -> None:
         raise InputError(NOT_BETWEEN)
 
 
-def _whole_run(run: str, step_ns: int) -> Question:
-    """Return the question for all windows of a run by host: where an objective asks for the same it is asked once."""
-    return Question(by=(HOST,), step=step_ns, narrow=True).about([run])
+def _whole_run(run: str, step_ns: int, by: tuple[str, ...]) -> Question:
+    """Return the question for all windows of a run: where an objective asks for the same it is asked once."""
+    return Question(by=by, step=step_ns, narrow=True).about([run])
 
 
 def _selected(run: str, selection: Question, objective: AnyObjective, runs: RunLabels) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -293,13 +293,15 @@ class Life:
 
 
 def judged(objective: Objective, answer: Answer, life: Life) -> list[Verdict]:
-    """Return a verdict for each group of an answer, ordered by labels; the answer is by the objective's labels and by host.
+    """Return a verdict for each group of an answer, ordered by labels; the answer is by the objective's labels.
+
+    Where it is by host beside these, episodes have their worst host, else see `with_worst_hosts`.
 
     Latencies in ns, off by at most the error of their layout; windows, samples and times are exact.
     """
     check_bins(answer, "objectives of percentiles")
     labels = tuple(name for name in answer.by if name != HOST or HOST in objective.by)
-    narrow = answer if HOST in objective.by else regrouped(answer, labels)
+    narrow = answer if labels == answer.by else regrouped(answer, labels)
     parts = [part for part in narrow.parts if len(part)]
     groups = sorted({part.table[code] for part in parts for code in np.unique(part.series).tolist()})
     pieces = (piece for part in parts for _, piece in part.pieces(IN_MEMORY))
@@ -309,7 +311,7 @@ def judged(objective: Objective, answer: Answer, life: Life) -> list[Verdict]:
     rows = rows.take(np.flatnonzero((rows.start_ns >= part.start_ns) & (rows.end_ns <= part.end_ns)))
     named = [tuple(zip(labels, key, strict=True)) for key in groups]
     found = verdicts(objective, rows, named, part, answer.kind, narrow.missing)
-    return _with_worst_hosts(found, answer, labels, objective, high - low)
+    return with_worst_hosts(found, [answer] if HOST in answer.by else [], labels, objective, high - low)
 
 
 def verdicts(
@@ -618,14 +620,15 @@ def _concatenated(parts: Sequence[Windows]) -> Windows:
     return Windows(*(np.concatenate([getattr(part, name) for part in parts]) for name in Windows.__slots__))
 
 
-def _with_worst_hosts(
-    group_verdicts: list[Verdict], answer: Answer, labels: Sequence[str], objective: Objective, life_ns: int
+def with_worst_hosts(
+    group_verdicts: list[Verdict], answers: Iterable[Answer], labels: Sequence[str], objective: Objective, life_ns: int
 ) -> list[Verdict]:
-    """Return the verdicts with the worst host of each episode, the first of equals.
+    """Return the verdicts with the worst host of each episode, the first of equals, by answers that are by host, too.
 
-    It is the host with most samples above the threshold; of a rate the one that does most less than in all of its life.
+    It is the host with most samples above the threshold; of a rate the one that does most less than in all of its life, so that
+    one answer must be of all of it.
     """
-    counted_by_host = {} if HOST in labels else _counted_by_host(answer, labels, objective.promise)
+    counted_by_host = {} if HOST in labels else _counted_by_host(answers, labels, objective.promise)
     with_hosts = []
     for group_verdict in group_verdicts:
         episodes = group_verdict.episodes
@@ -647,25 +650,26 @@ def _with_worst_hosts(
 
 
 def _counted_by_host(
-    answer: Answer, labels: Sequence[str], promise: Latency | Rate
+    answers: Iterable[Answer], labels: Sequence[str], promise: Latency | Rate
 ) -> dict[Group, dict[str, list[tuple[Int, Int]]]]:
     """Return, for each group and host, starts of windows with samples that count, and how many there were before each.
 
-    Of a rate all samples count, else those above the threshold.
+    Of a rate all samples count, else those above the threshold. Windows of answers follow those of answers before them.
     """
-    places, host = [answer.by.index(name) for name in labels], answer.by.index(HOST)
     found: dict[Group, dict[str, list[tuple[Int, Int]]]] = {}
-    for part in answer.parts:
-        each = np.empty(len(part), np.int64)
-        for place, piece in part.pieces():
-            counting = isinstance(promise, Rate) or reported(piece) > promise.threshold_ns
-            each[place] = row_sums(piece.indptr, np.where(counting, piece.counts, 0))
-        rows = np.flatnonzero(each > 0)
-        rows = rows[np.lexsort((part.start_ns[rows], part.series[rows]))]
-        cuts = np.searchsorted(part.series[rows], np.arange(len(part.table) + 1))
-        for code, key in enumerate(part.table):
-            own = rows[cuts[code] : cuts[code + 1]]
-            if len(own):
-                hosts = found.setdefault(tuple(key[place] for place in places), {})
-                hosts.setdefault(key[host], []).append((part.start_ns[own], np.append(0, np.cumsum(each[own]))))
+    for answer in answers:
+        places, host = [answer.by.index(name) for name in labels], answer.by.index(HOST)
+        for part in answer.parts:
+            each = np.empty(len(part), np.int64)
+            for place, piece in part.pieces():
+                counting = isinstance(promise, Rate) or reported(piece) > promise.threshold_ns
+                each[place] = row_sums(piece.indptr, np.where(counting, piece.counts, 0))
+            rows = np.flatnonzero(each > 0)
+            rows = rows[np.lexsort((part.start_ns[rows], part.series[rows]))]
+            cuts = np.searchsorted(part.series[rows], np.arange(len(part.table) + 1))
+            for code, key in enumerate(part.table):
+                own = rows[cuts[code] : cuts[code + 1]]
+                if len(own):
+                    hosts = found.setdefault(tuple(key[place] for place in places), {})
+                    hosts.setdefault(key[host], []).append((part.start_ns[own], np.append(0, np.cumsum(each[own]))))
     return found

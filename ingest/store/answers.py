@@ -442,15 +442,15 @@ def _final_until(record: RunRecord, step: int, begin: int | None, end: int | Non
 def _windows(holdings: Holdings, plan: Plan, key: AnswerKey, step: int) -> Iterator[Intervals[Group]]:
     """Yield the windows of a plan at a step (0: the whole range) under the question's groups, added up as they come.
 
-    Those that are made of rollups of a narrower step are held until they are whole: parts of them that came one by one would all
-    have to be added up again, together.
+    Those that are made of several rollups are held until they are whole: parts of them that came one by one would all have to be
+    added up again, together.
     """
     parts = holdings.document_windows(plan, key, step) if plan.rollup_step is None else _rollups(holdings, plan, key, step)
     if not step:
         yield from (rows for part in parts for rows in spanned_by_run([part]))
     elif plan.rollup_step is None:
         yield from (merged([coarsened(part, step)]) for part in parts)
-    elif plan.rollup_step == step:
+    elif plan.rollup_step == step and _one_to_one(plan, key):
         yield from parts
     else:
         whole: Whole[Group] = Whole()
@@ -463,6 +463,13 @@ def _windows(holdings: Holdings, plan: Plan, key: AnswerKey, step: int) -> Itera
                 some, held = [], 0
         yield from whole.add(some)
         yield from whole.rest()
+
+
+def _one_to_one(plan: Plan, key: AnswerKey) -> bool:
+    """Return whether no two rollups of a plan are of one group."""
+    of_host = plan.scope == HOST
+    rolled = {(stored.series.host if of_host else "", stored.series.op, stored.series.kind) for stored in plan.members}
+    return len(rolled) == len({key(stored.series) for stored in plan.members})
 
 
 def _rollups(holdings: Holdings, plan: Plan, key: AnswerKey, step: int) -> Iterator[Intervals[Group]]:

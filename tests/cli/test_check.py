@@ -24,6 +24,7 @@ from ingest.query.episodes import ENDED, Episode, Verdict
 from ingest.query.story.ground import Finding
 from ingest.read.described.description import description_of
 from ingest.store import open_store
+from ingest.store.sqlite.store import SqliteStore
 from oracles import episodes as oracle
 from tests.cli.test_commands import EXAMPLE, ROOT, tailboard
 from tests.databases import database
@@ -77,6 +78,21 @@ def test_files_and_stores_answer_alike_to_the_last_character(store, several: Pat
         told.append(capsys.readouterr().out)
     assert told[0] == told[1]
     assert "p99" in told[0]
+
+
+def test_a_store_is_asked_about_hosts_in_episodes_alone(store, monkeypatch, capsys) -> None:
+    """Bins of a thousand hosts are many, and most objectives are met; slices of episodes give the worst hosts of the whole."""
+    told, asked, ask = [], [], SqliteStore.answer
+    monkeypatch.setattr("ingest.objectives.check.ROWS_A_SLICE", 1)
+    monkeypatch.setattr(SqliteStore, "answer", lambda self, one: (asked.append(one), ask(self, one))[1])
+    for source in (str(EXAMPLE), store.url):
+        assert command(["check", source, "--sla", "p99<50ms", "--window", "1s", "--format", "csv"]) == 1
+        told.append(capsys.readouterr().out)
+    assert told[0] == told[1] and "ceph-" in told[0]
+    by_host = [one for one in asked if "host" in one.by]
+    assert len(by_host) == len({one.begin for one in by_host}) > 3 or store.url.startswith("http")
+    assert command(["check", store.url, "--sla", "p99<100s", "--window", "1s", "--format", "csv"]) == 0
+    assert by_host == [one for one in asked if "host" in one.by]
 
 
 @pytest.mark.slow
