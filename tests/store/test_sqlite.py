@@ -95,16 +95,21 @@ def test_documents_alone_give_the_rows_that_rollups_give(example_store: Path, qu
         assert without_rates(answered(copy, question)) == without_rates(rollups)
 
 
+@pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("name", ["cluster at the stored step", "hosts", "7 s", "one host", "a stretch", "auto"])
-def test_rollups_read_a_few_at_a_time_give_the_same_rows(example_store: Path, monkeypatch, name: str) -> None:
+def test_rollups_read_a_few_at_a_time_give_the_same_rows(example_store: Path, monkeypatch, name: str, together: bool) -> None:
+    """Also where each group comes by itself, and more of them in a batch than are remembered."""
     rows = answered(example_store, QUESTIONS[name])
     batches = []
     real = sqlite_holdings._parts
     monkeypatch.setattr(sqlite_holdings, "_parts", lambda held, *of: batches.append([row[2] for row in held]) or real(held, *of))
-    monkeypatch.setattr(sqlite_holdings, "ROLLUP_BATCH", 2)
+    monkeypatch.setattr(sqlite_holdings, "ROLLUP_BATCH", most := 2 if together else 3)
+    monkeypatch.setattr(sqlite_holdings, "MOST_TEXTS", 1)
+    if not together:
+        monkeypatch.setattr(sqlite_holdings, "most_rows", lambda _: 0)
     assert answered(example_store, QUESTIONS[name]) == rows
     assert len(batches) > 1
-    assert all(sum(batch[:-1]) < 2 for batch in batches)
+    assert all(sum(batch[:-1]) < most for batch in batches)
 
 
 @pytest.mark.parametrize("begin", [None, "+7s"])

@@ -192,9 +192,10 @@ class _Groups:
 
     def codes(self, texts: Sequence[tuple[str, ...]]) -> Int:
         """Return the number of the group of each row, of several rows a text."""
+        if len(self._read) > MOST_TEXTS:
+            self._read = {}
         for each in dict.fromkeys(texts):
             if each not in self._read:
-                self._read = self._read if len(self._read) < MOST_TEXTS else {}
                 own = list(zip(*map(json.loads, each), strict=True))
                 self._read[each] = np.array([self._places.setdefault(group, len(self._places)) for group in own], np.int64)
         if len(self._places) > len(self.table):
