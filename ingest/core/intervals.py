@@ -880,7 +880,7 @@ def in_time_order(rows: Intervals[Key]) -> Intervals[Key]:
     if rows.each_once:
         return rows
     order = np.lexsort((_table_ranks(rows.table)[rows.series], rows.start_ns))
-    return rows if (order[1:] > order[:-1]).all() else rows.take(order)
+    return rows.chosen(order)
 
 
 def _table_ranks(table: Sequence[Series | Group]) -> Int:

@@ -444,8 +444,13 @@ def with_complete(table: Table, answer: Answer) -> Table:
 def union(several: Iterable[Sequence[Lack]]) -> tuple[Lack, ...]:
     """Return what several answers lack together, each entry once."""
     together: list[Lack] = []
+    alike: dict[tuple[Caveat, int, int], list[Lack]] = {}  # of thousands of entries few are compared with each other
     for lacking in several:
-        together += [lack for lack in lacking if lack not in together]
+        for lack in lacking:
+            same = alike.setdefault((lack.entry.caveat, *lack.entry.span), [])
+            if lack not in same:
+                same.append(lack)
+                together.append(lack)
     return tuple(together)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ingest.core.coverage import sentences
 from ingest.core.errors import InputError
 from ingest.core.grid import MS, coarsened
-from ingest.core.intervals import Intervals, Sum, in_time_order
+from ingest.core.intervals import IN_MEMORY, Intervals, Sum, in_time_order
 from ingest.core.labels import Group
 from ingest.core.layout import Layout, LogLinear, hdr_half, hdr_layout, parse_layout
 from ingest.core.units import UNITS_NS
@@ -110,8 +110,10 @@ def from_answers(origin: Origin, question: Question) -> IntervalLog:
     for part in origin.windows(question):
         rows = of_places(_of_runs(part, answer.runs), places)
         total.add(coarsened(rows, step) if isinstance(step, int) else rows)
-    parts = [in_time_order(part) for part in total.parts()]
-    return IntervalLog(iter(parts), names, _unit(part.layout for part in parts), start, lambda: answer.warnings)
+    parts = total.parts()
+    unit = _unit(part.layout for part in parts)
+    windows = (piece for part in parts for _, piece in in_time_order(part).pieces(IN_MEMORY))
+    return IntervalLog(windows, names, unit, start, lambda: answer.warnings)
 
 
 def _dated(answer: Answer) -> Answer:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ingest.core.errors import UsageError, counted
 from ingest.core.grid import INT64_MAX, WEIGHT_BITS
-from ingest.core.intervals import IN_MEMORY, NO_BYTES, Bool, Int, Intervals, Narrow, no_exact
+from ingest.core.intervals import NO_BYTES, Bool, Int, Intervals, no_exact
 from ingest.core.labels import FAILED, Group
 from ingest.core.quantiles import (
     Percentile,
@@ -42,6 +42,7 @@ NS, MIB = 1e9, 1 << 20
 BANDWIDTH = "mib_s"
 WIDENINGS = 20
 CONFIDENT_SHARE = 0.5
+ENTRIES = 1 << 19  # of rows that are looked at together: 100 MB
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -89,7 +90,7 @@ def percentiles(answer: Answer, wanted: Wanted) -> Table:
     """
     one_of(Answer, answer, "answer", "what origin.answer(question) gives")
     one_of(Wanted, wanted, "wanted", "Wanted((50, 99))")
-    large = (part.pieces(IN_MEMORY) if isinstance(part, Narrow) else [(slice(None), part)] for part in answer.parts)
+    large = (part.pieces(ENTRIES) if part.indptr[-1] > ENTRIES else [(slice(None), part)] for part in answer.parts)
     return concatenated([rows_of(piece, answer, wanted) for pieces in large for _, piece in pieces])
 
 

@@ -119,10 +119,11 @@ def _in_form(windows: Intervals[Group], names: Sequence[str]) -> Iterator[bytes]
     filled = np.flatnonzero(rows.samples > 0)
     for begin in range(0, len(filled), AT_ONCE):
         owners: dict[tuple[str, str], dict[str, list[Json]]] = {}
-        for row in filled[begin : begin + AT_ONCE].tolist():
-            own = labels[int(rows.series[row])]
+        some = rows.take(filled[begin : begin + AT_ONCE])
+        for row, samples in enumerate(some.samples.tolist()):
+            own = labels[int(some.series[row])]
             kinds = owners.setdefault((own.get("host", ""), own.get("run", "")), {})
-            kinds.setdefault(own["kind"], []).append({**_common(rows, row, own, form), **point(rows, row)})
+            kinds.setdefault(own["kind"], []).append({**_common(some, row, samples, own, form), **point(some, row)})
         said = []
         for (host, run), kinds in owners.items():
             metrics = [_metric(kind, points, form) for kind, points in kinds.items()]
@@ -156,14 +157,14 @@ def _description(layer: str, kind: str, form: Written) -> str:
     )
 
 
-def _common(rows: Intervals[Group], row: int, labels: dict[str, str], form: Written) -> Json:
+def _common(rows: Intervals[Group], row: int, samples: int, labels: dict[str, str], form: Written) -> Json:
     """Return what all points have: labels, times, count, and what is exact of the samples."""
     attributes = {name: value for name, value in labels.items() if name not in ("host", "run", "kind", "layer")}
     point: Json = {
         "attributes": _attributes(attributes),
         "startTimeUnixNano": str(int(rows.start_ns[row])),
         "timeUnixNano": str(int(rows.end_ns[row])),
-        "count": str(int(rows.samples[row])),
+        "count": str(samples),
     }
     exact, unit_ns = rows.exact, UNITS_NS[form.unit]
     if exact is not None:

@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ from ingest.store import open_store
 from ingest.store.sqlite import documents as sqlite_documents
 from ingest.store.sqlite import holdings as sqlite_holdings
 from ingest.store.sqlite import rollups as sqlite_rollups
+from ingest.store.sqlite import store as sqlite_store
 from ingest.view.text import csv_lines
 from oracles.per_io import histogram_files
 from tests.databases import database
@@ -159,6 +161,46 @@ def test_rollups_of_few_hosts_at_a_time_are_those_of_all_at_once(tmp_path: Path,
         by_host = list(sqlite_rollups.rollup_rows(store.db, record))
     assert sorted(row for rows in by_host for row in rows) == sorted(row for rows in at_once for row in rows)
     assert 2 * max(map(len, by_host)) < max(map(len, at_once))
+
+
+@pytest.mark.parametrize(
+    ("order", "of_all"),
+    [
+        (("verified-group", "randrw", "averaged", "in-two"), [True, False, False, True]),
+        (("randrw", "verified-group"), [True, True]),  # whose bins of the cluster become wider
+    ],
+)
+def test_rollups_of_new_hosts_alone_are_those_of_all(tmp_path: Path, monkeypatch, order, of_all) -> None:
+    """One load a host into one run: each makes rollups of what it brings, in whichever order; or of all where more has changed."""
+    made, write = [], sqlite_rollups.write_rollups
+    monkeypatch.setattr(sqlite_store, "write_rollups", lambda *asked: (made.append(asked[3] is None), write(*asked))[1])
+    monkeypatch.setattr("ingest.load.load.write_findings", lambda *_: [])
+    (tmp_path / "in-two").mkdir()
+    shutil.copy(FIO / "verified-mixed" / "a_clat_hist.1.log", tmp_path / "in-two" / "b_clat_hist.1.log")
+    for number, name in enumerate(order):
+        folder = tmp_path / name if name == "in-two" else FIO / name
+        logs = sorted(path for path in folder.iterdir() if path.name.endswith(".log"))
+        host = f"h{min(number, 2)}"  # the last is of the host of the one before it
+        loaded(logs, tmp_path / "s.db", reading={"t0": 7_000 * SECOND, "host": host})
+        with open_store(f"sqlite:{tmp_path / 's.db'}", write=True) as store:
+            asked = "SELECT * FROM rollups ORDER BY run, scope, kind, step_ns, start_ns, op, host"
+            held = store.db.execute(asked).fetchall()
+            write(store.db, store.runs()[0])
+            assert held == store.db.execute(asked).fetchall(), name
+    assert made == of_all
+
+
+def test_after_a_load_that_was_cut_off_rollups_are_made_of_all(tmp_path: Path, monkeypatch) -> None:
+    """What it has completed is in no rollup yet, and the next load brings other hosts."""
+    (log,), write, stops = [FIO / "verified-mixed" / "a_clat_hist.1.log"], sqlite_rollups.write_rollups, [False, True, False]
+    monkeypatch.setattr("ingest.load.load.write_findings", lambda *_: [])
+    monkeypatch.setattr(sqlite_store, "write_rollups", lambda *asked: 1 / 0 if stops.pop(0) else write(*asked))
+    for host in ("h0", "h1", "h2"):
+        with pytest.raises(ZeroDivisionError) if stops[0] else nullcontext():
+            loaded([log], tmp_path / "s.db", reading={"t0": 7_000 * SECOND, "host": host})
+    with database(tmp_path / "s.db") as db:
+        counts = dict(db.execute("SELECT host, sum(count) FROM rollups WHERE step_ns = 0 GROUP BY host"))
+    assert counts["h0"] == counts["h1"] == counts["h2"] == counts[""] // 3
 
 
 def test_second_load_changes_nothing(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def _old(kept: CacheEntry[Made] | None, reason: str) -> CacheEntry[Made]:
 # Stores as a server reads them: one state of the store for a whole page, and cheap news of whether it has changed.
 
 
-LONGEST_SECONDS = 60.0
+LONGEST_SECONDS = 300.0
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The rollups of a SQLite store: made anew from the documents of a run, in time slabs."""
+"""The rollups of a SQLite store: made from the documents of a run, in time slabs; of what is new alone where that is the same."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from ingest.core.intervals import Int, Intervals, Sum, distinct, merged
 from ingest.core.labels import OFFSET, Series
 from ingest.core.layout import Layout
 from ingest.store.live import ALL_FINAL, NOTHING_LEFT, Marks
-from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
+from ingest.store.records import CLUSTER, COMPLETE, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
 from ingest.store.rollups import (
     VALUES,
     Balance,
     RollupKey,
     cluster_group,
+    have_moved,
     host_group,
     layouts_of,
     merged_in,
@@ -42,39 +43,75 @@ ENDS = ("ASC", "DESC")
 NEVER_NULL = ("min", "mean", "max")  # columns that are NOT NULL since the first schema
 
 
-def write_rollups(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL) -> None:
-    """Write all rollups of a run anew, inside the transaction of the caller.
+def write_rollups(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL, new: Collection[int] | None = None) -> None:
+    """Write the rollups of a run, inside the transaction of the caller: all anew, or of the series that are `new` alone.
 
-    StoreError where they do not come to the sum of its documents.
+    These are of hosts that no other series is of (see `only_new`): rollups of the cluster have them added to what they hold.
+    StoreError where they do not come to the sum of the documents.
     """
-    db.execute("DELETE FROM rollups WHERE run = ?", (run.run,))
-    for rows in rollup_rows(db, run, marks):
+    if new is None:
+        db.execute("DELETE FROM rollups WHERE run = ?", (run.run,))
+    for rows in rollup_rows(db, run, marks, new):
         db.executemany(PUT_ROLLUP, rows)
 
 
-def rollup_rows(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield the rows of the rollups table for a run, in time slabs of bounded memory, from its documents.
+def only_new(db: sqlite3.Connection, run: str, sources: Collection[str], before: Mapping[str, int]) -> Collection[int] | None:
+    """Return the series of sources that a load has brought into a run, where rollups can be made of these alone; None if not.
+
+    `before` are the generations of all sources that the run had when it was complete, and its rollups of them all: those are as
+    they were, of other hosts, and no group is in other bins than its rollup.
+    """
+    known = db.execute("SELECT source, generation, state FROM sources WHERE run = ?", (run,)).fetchall()
+    if {source: (generation, COMPLETE) for source, generation in before.items()} != {
+        source: (generation, state) for source, generation, state in known if source not in sources
+    }:
+        return None
+    home = dict(db.execute("SELECT id, source FROM series WHERE run = ?", (run,)))
+    stored = [member for member in stored_series(db, [run]) if member.series.kind != OFFSET]
+    new = [member for member in stored if home[member.number] in sources]
+    old = [member for member in stored if home[member.number] not in sources]
+    if {member.series.host for member in new} & {member.series.host for member in old}:
+        return None
+    held = db.execute("SELECT scope, host, op, kind, layout FROM rollups WHERE run = ? AND step_ns = ?", (run, WHOLE_RUN))
+    layouts = layouts_of(old)
+    if {RollupKey(*key): layout for *key, layout in held} != {key: str(layout) for key, layout in layouts.items()}:
+        return None
+    return None if have_moved(layouts, layouts_of(stored)) else {member.number for member in new}
+
+
+def rollup_rows(
+    db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL, new: Collection[int] | None = None
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows of the rollups table for a run, or for its `new` series, in time slabs of bounded memory, from documents.
 
     StoreError at the end where they do not come to the sum of the documents.
     """
-    stored = [member for member in stored_series(db, [run.run]) if member.series.kind != OFFSET]
+    every = [member for member in stored_series(db, [run.run]) if member.series.kind != OFFSET]
+    stored = every if new is None else [member for member in every if member.number in new]
     if not stored:
         return
-    layouts = layouts_of(stored)
+    layouts = layouts_of(every)
     steps = rollup_steps(run.step_ns)
     whole: Sum[RollupKey] = Sum()
     balance = Balance()
-    first, last = (_edges(db, stored, run.step_ns, end) for end in ENDS)
+    first, last = (_edges(db, every, run.step_ns, end) for end in ENDS)
     span = (min(first), max(last) + run.step_ns) if first else (0, 0)
+
+    def rows_at(windows: Intervals[RollupKey], step: int) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the rows of windows at a step; those of the cluster with what the series that are not new have made of them."""
+        balance.wrote(windows, step)
+        of_step = span if step == WHOLE_RUN else None
+        for scope, rows in windows.split(lambda key: key.scope):
+            held = _of_cluster(db, run, rows, step) if new is not None and scope == CLUSTER else []
+            for part in merged_in([rows, *held], cluster_group, layouts) if held else [rows]:
+                yield table_rows(run, part, step, marks, of_step)
 
     def rows_of(windows: Intervals[RollupKey]) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows of windows at each step, and add them to the whole run."""
-        balance.wrote(windows, run.step_ns)
-        yield table_rows(run, windows, run.step_ns, marks)
+        yield from rows_at(windows, run.step_ns)
         for step in steps[1:-1]:
             windows = merged([coarsened(windows, step)])
-            balance.wrote(windows, step)
-            yield table_rows(run, windows, step, marks)
+            yield from rows_at(windows, step)
         whole.add(without_time(windows))
 
     for slab in _slabs(db, stored, run.step_ns, span):
@@ -86,10 +123,22 @@ def rollup_rows(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL
             cluster = list(merged_in([*cluster, *hosts], cluster_group, layouts))
         for windows in cluster:
             yield from rows_of(windows)
+    if new is not None:  # the run may be longer now
+        db.execute("UPDATE rollups SET start_ns = ?, end_ns = ? WHERE run = ? AND step_ns = ?", (*span, run.run, WHOLE_RUN))
     for part in whole.parts():
-        balance.wrote(part, WHOLE_RUN)
-        yield table_rows(run, part, WHOLE_RUN, marks, span)
+        yield from rows_at(part, WHOLE_RUN)
     balance.check(run.run)
+
+
+def _of_cluster(
+    db: sqlite3.Connection, run: RunRecord, windows: Intervals[RollupKey], step_ns: int
+) -> list[Intervals[RollupKey]]:
+    """Return the rollups of the cluster that there are of the kinds of windows, from the first to the last of them."""
+    low, high = (int(windows.start_ns.min()), int(windows.start_ns.max()) + 1) if step_ns else (-(2**62), 2**62)
+    kinds = sorted({windows.table[code].kind for code in distinct(windows.series).tolist()})
+    where = "run = ? AND scope = ? AND step_ns = ? AND start_ns >= ? AND start_ns < ?"
+    held = merged_windows(db, run.run, kinds, where, (run.run, CLUSTER, step_ns, low, high))
+    return [(part if step_ns else without_time(part)).relabelled(cluster_group) for part in held]
 
 
 def _edges(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int, end: str, since: int | None = None) -> list[int]:

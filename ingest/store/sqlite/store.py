@@ -87,7 +87,7 @@ from ingest.store.sqlite.records import (
     sweep_breaths,
     write_breaths,
 )
-from ingest.store.sqlite.rollups import write_rollups
+from ingest.store.sqlite.rollups import only_new, write_rollups
 
 if TYPE_CHECKING:
     from ingest.query.episodes import Episode, Judgement
@@ -123,6 +123,7 @@ class SqliteStore(Store):
         self.url = f"sqlite:{path}"
         self._series: dict[tuple[Any, ...], int] = {}
         self._finished: dict[str, list[SourceRecord]] = {}
+        self._before: dict[str, dict[str, int]] = {}  # the sources of runs that were complete when a load began
         self._seen = -1
         self._written: Counter[tuple[str, str, int]] = Counter()
         self._is_new = write and not self.path.exists()
@@ -207,7 +208,11 @@ class SqliteStore(Store):
         with self.transaction() as db:
             wanted = list(sources)
             there = {known.source: known for known in self.sources(run.run, None if anew else [own.source for own in wanted])}
+            self._before.pop(run.run, None)
             for fields in fields_of(db, "runs", RUNS, "WHERE run = ?", (run.run,)):
+                if not anew and fields["state"] == COMPLETE:
+                    held = db.execute("SELECT source, generation FROM sources WHERE run = ?", (run.run,))
+                    self._before[run.run] = dict(held.fetchall())
                 if anew:
                     generations = {name: known.generation for name, known in there.items()}
                     check_replaceable(RunRecord(**fields), run, wanted, generations)
@@ -316,10 +321,12 @@ class SqliteStore(Store):
         """Write the run's rollups from its documents and note it complete if all its sources are."""
         with self.transaction() as db:
             check_run(db, run.run)
-            for source in self._finished.pop(run.run, ()):
+            finished, before = self._finished.pop(run.run, []), self._before.pop(run.run, None)
+            for source in finished:
                 is_current(db, run, source)
             watches = fields_of(db, "watches", WATCHES, "WHERE run = ?", (run.run,))
-            write_rollups(db, run, final_by_all(Watch(**fields) for fields in watches))
+            new = None if before is None or watches else only_new(db, run.run, {source.source for source in finished}, before)
+            write_rollups(db, run, final_by_all(Watch(**fields) for fields in watches), new)
             loading = db.execute("SELECT count(*) FROM sources WHERE run = ? AND state = ?", (run.run, LOADING)).fetchone()[0]
             state = LOADING if loading else COMPLETE
             db.execute("UPDATE runs SET state = ?, loaded = ? WHERE run = ?", (state, loaded_now(), run.run))
