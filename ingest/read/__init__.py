@@ -72,17 +72,19 @@ def read(
     return rows
 
 
-def read_many(sources: Sequence[Source]) -> tuple[list[Intervals[Series]], list[Source]]:
-    """Return the intervals of many small sources of one format, and the sources that are left to `read`, untouched."""
+def read_many(sources: Sequence[Source], left: list[Source]) -> Iterator[Intervals[Series]]:
+    """Yield the intervals of many sources of one format; at the end `left` has those that are left to `read`, untouched."""
     many = reader_of(sources[0].format).many
     if (
         many is None
         or len(sources) == 1
         or any({EXPECTED, FAILED_LABELS} & source.context.options.keys() or source.context.layer for source in sources)
     ):
-        return [], list(sources)
-    rows, left = many([(source.path, source.context) for source in sources])
-    return rows, [sources[number] for number in left]
+        left += sources
+        return
+    numbers: list[int] = []
+    yield from many([(source.path, source.context) for source in sources], numbers)
+    left += [sources[number] for number in numbers]
 
 
 def small_ones_together(sources: Iterable[Source], most: int) -> list[list[Source]]:
