@@ -208,13 +208,10 @@ static Py_ssize_t integers_of(const uint8_t *p, Py_ssize_t size, Py_ssize_t widt
     if (row == most) return NO_ROOM;
     for (Py_ssize_t column = 0; column < width; column++) {
       const uint8_t *first = p;
-      int64_t value = 0;
-      for (unsigned digit; (digit = (unsigned)*p - '0') <= 9; p++) {
-        if (p - first == PLAIN_DIGITS) return NOT_PLAIN;
-        value = 10 * value + digit;
-      }
-      if (p == first) return NOT_PLAIN;
-      columns[column * most + row] = value;
+      uint64_t value = 0;
+      for (unsigned digit; (digit = (unsigned)*p - '0') <= 9; p++) value = 10 * value + digit;
+      if (p - first > PLAIN_DIGITS || p == first) return NOT_PLAIN;
+      columns[column * most + row] = (int64_t)value;
       if (column < width - 1 && (*p++ != ',' || *p++ != ' ')) return NOT_PLAIN;
     }
     if (*p++ != '\n') return NOT_PLAIN;
@@ -685,6 +682,11 @@ static PyObject *stretches(PyObject *self, PyObject *args) {
   return NULL;
 }
 
+static inline int64_t bin_of(uint64_t latency, int half, int bits) {
+  const int octave = latency < (uint64_t)half ? 0 : 63 - __builtin_clzll(latency) - bits;
+  return (int64_t)(latency >> octave) + (int64_t)octave * half;
+}
+
 /* Add operations up by window and series, and by bin of `half` bins an octave: a cell for each window of each of `known` series, the
  * windows from `first` on, the bins from `low` on; `dense` is all zeros before and after. Returns how many bins were filled in,
  * -1 where an operation lies outside or took no time that can be. */
@@ -701,8 +703,7 @@ static Py_ssize_t events_of(const int64_t *series, const int64_t *ends, const in
       if (window < 0 || window >= cells / known) return -1;
       begin = (window + first) * step;
     }
-    const int octave = latency < (uint64_t)half ? 0 : 63 - __builtin_clzll(latency) - bits;
-    const int64_t bin = (int64_t)(latency >> octave) + (int64_t)octave * half - low, cell = (step ? window : 0) * known + series[row];
+    const int64_t bin = bin_of(latency, half, bits) - low, cell = (step ? window : 0) * known + series[row];
     if (bin < 0 || bin >= width || cell >= cells) return -1;
     dense[cell * width + bin]++;
     if (latencies[row] < least[cell]) least[cell] = latencies[row];
@@ -713,10 +714,11 @@ static Py_ssize_t events_of(const int64_t *series, const int64_t *ends, const in
   for (Py_ssize_t cell = 0; cell < cells; cell++, dense += width) {
     indptr[cell] = filled;
     if (least[cell] == INT64_MAX) continue;
-    for (int64_t bin = 0; bin < width; bin++) {
-      if (!dense[bin]) continue;
+    const int64_t last = bin_of((uint64_t)most[cell], half, bits) - low;
+    for (int64_t bin = bin_of((uint64_t)least[cell], half, bits) - low; bin <= last; bin++) { /* as in `together` */
       bins[filled] = bin + low;
-      counts[filled++] = dense[bin];
+      counts[filled] = dense[bin];
+      filled += dense[bin] != 0;
       dense[bin] = 0;
     }
   }

@@ -217,7 +217,7 @@ class PlainIntegers:
             return None
         padded = self._padded
         padded[WORD : WORD + size] = data
-        words: Words = padded.view(_U)
+        words: Words = np.ndarray(len(padded) - WORD + 1, "<u8", padded, strides=(1,))  # one ends before each place
         starts = np.empty(rows, np.int64)
         starts[0] = 0
         np.add(ends[-1, :-1], 1, out=starts[1:])
@@ -232,7 +232,7 @@ class PlainIntegers:
 
 
 def _numbers(words: Words, padded: NDArray[np.uint8], ends: Int, digits: Int) -> Int | None:
-    """Return the numbers of so many digits that end before these places (from the second word on); None where one is none."""
+    """Return the numbers of so many digits that end before these places (a word before the first); None where one is none."""
     most = int(digits.max())
     if most > PLAIN_DIGITS or int(digits.min()) < 1:
         return None
@@ -255,20 +255,10 @@ def _numbers(words: Words, padded: NDArray[np.uint8], ends: Int, digits: Int) ->
 
 def _of_word(words: Words, ends: Int, digits: Int) -> Int | None:
     """Return the numbers of up to eight digits each; None where there is anything else among them."""
-    at = ends >> 3
-    shift: Any = (ends & 7).view(_U)
-    shift <<= _U(3)
-    word = words.take(at)
-    word >>= shift
-    at += 1
-    rest = words.take(at)
-    np.subtract(_U(63), shift, out=shift)
-    rest <<= shift
-    rest <<= _U(1)
-    word |= rest
+    word = words[ends].astype(_U, copy=False)
     word ^= _ZEROS
     word &= _KEPT.take(digits)
-    np.add(word, _ABOVE_NINE, out=rest)
+    rest = word + _ABOVE_NINE
     rest |= word
     if int(np.bitwise_or.reduce(rest)) & int(_HIGH):
         return None
