@@ -303,9 +303,9 @@ def test_rows_are_added_up_by_window_as_numpy_does(seed: int, monkeypatch) -> No
     """Rows within windows, over edges and on them, empty ones, of several series, in any order of time."""
     rng = np.random.default_rng(seed)
     step, stored = ((1000, 0), (1000, 100), (1000, 1000), (7, 7))[int(rng.integers(4))]
-    indptr, bins, counts = csr(rng, int(rng.integers(1, 30)), 60, int(rng.choice((3, 1000, 2**40))))
+    indptr, bins, counts = csr(rng, int(rng.integers(1, 60)), 60, int(rng.choice((3, 1000, 2**40))))
     rows, known = len(indptr) - 1, int(rng.integers(1, 4))
-    end = np.cumsum(rng.integers(0, rng.choice((3, 300, 3_000)), rows)) - rng.choice((0, 2_000))
+    end = np.cumsum(rng.integers(0, rng.choice((3, 30, 300, 3_000)), rows)) - rng.choice((0, 2_000))
     start = end - rng.integers(0, rng.choice((1, 2 * step, 2 * step)), rows)
     end = np.where(rng.random(rows) < 0.2, end // step * step, end)
     start = np.where(rng.random(rows) < 0.2, start // step * step, start)

@@ -132,9 +132,9 @@ def window_parts(rows: Intervals[Key], step_ns: int, stored_ns: int = 0) -> list
 
 
 def window_sums(rows: Intervals[Key], step_ns: int, stored_ns: int = 0) -> list[Intervals[Key]]:
-    """Return what `window_parts` does for adding up; the compiled loop adds rows up while it cuts them.
+    """Return what `window_parts` does for adding up; where many rows lie in a window they are added up while they are cut.
 
-    A few windows are added up together, so that they stay in a processor's cache: one may come more than once.
+    As many windows are added up together as stay in a processor's cache: one may come more than once.
     """
     loop, known = kernel.window_rows, len(rows.table)
     if loop is None or rows.exact is not None or rows.completions is not None or not len(rows.bins) or not rows.layout.has_bins:
@@ -145,10 +145,11 @@ def window_sums(rows: Intervals[Key], step_ns: int, stored_ns: int = 0) -> list[
     crossing = first < last
     pieces = np.where(crossing, -(-rows.end_ns // fine) - rows.start_ns // fine, 1)
     width, held = high + 1 - low, np.diff(rows.indptr)
-    room = int((held * pieces).sum())
-    if known * width > DENSE_CELLS or room > MANY * len(rows.bins) or not surely_addable([rows.counts]):
+    room, windows = int((held * pieces).sum()), int(last.max()) - int(np.minimum(first, last).min()) + 1
+    sparse = windows * known * width > len(rows.bins)  # looking for what is not zero would take longer than all else
+    if sparse or known * width > DENSE_CELLS or room > MANY * len(rows.bins) or not surely_addable([rows.counts]):
         return window_parts(rows, step_ns, stored_ns)
-    windows = min(int(last.max()) - int(np.minimum(first, last).min()) + 1, DENSE_CELLS // (known * width))
+    windows = min(windows, DENSE_CELLS // (known * width))
     most = int(pieces.sum())
     of, begin, indptr = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most + 1, np.int64)
     bins, counts = np.empty(room + 1, np.int64), np.empty(room + 1, np.int64)
