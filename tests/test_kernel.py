@@ -212,21 +212,21 @@ def test_whole_logs_with_damage_are_read_as_numpy_does(seed: int, tmp_path: Path
 def test_what_does_not_fit_is_an_error_and_nothing_is_written_behind_it() -> None:
     text = np.frombuffer(b"1, 0, 4096, 7, 8\n" * 4, np.uint8)
     room = [np.zeros((4, 3), np.uint64), np.zeros(5, np.int64), np.zeros(8, np.int64), np.zeros(8, np.uint64)]
-    assert kernel.fio_rows(text, 5, 3, *room) == 4
+    assert kernel.fio_rows(text, 5, 3, 0, *room) == 4
     for number in range(4):
         short = [column.copy() for column in room]
         short[number] = short[number][:-1].copy()
         with pytest.raises(ValueError, match="no room"):
-            kernel.fio_rows(text, 5, 3, *short)
+            kernel.fio_rows(text, 5, 3, 0, *short)
     for columns, leading in ((5, 4), (5, -1), (3, 3), (-5, 3), (0, 0), (-1, -2)):
         with pytest.raises(ValueError, match="no room"):
-            kernel.fio_rows(text, columns, leading, *room)
+            kernel.fio_rows(text, columns, leading, 0, *room)
     room[2] = np.zeros(8 * 8 + 1, np.uint8)[1:].view(np.int64)
     for other in (room[2], np.zeros(8, np.int32), np.zeros(16, np.int64)[::2]):
         with pytest.raises((TypeError, ValueError), match="words of 64 bits|contiguous"):
-            kernel.fio_rows(text, 5, 3, *room[:2], other, room[3])
+            kernel.fio_rows(text, 5, 3, 0, *room[:2], other, room[3])
     with pytest.raises((BufferError, ValueError), match="read-only"):
-        kernel.fio_rows(text, 5, 3, *room[:2], np.frombuffer(b"0" * 64, np.int64), room[3])
+        kernel.fio_rows(text, 5, 3, 0, *room[:2], np.frombuffer(b"0" * 64, np.int64), room[3])
 
 
 # ---- plain integers, sums of rows, shares of rows
@@ -295,6 +295,55 @@ def test_rows_are_cut_by_time_as_numpy_does(seed: int, monkeypatch) -> None:
     fast = grid._share(rows, part, width)
     monkeypatch.setattr(kernel, "share", None)
     assert fast.tolist() == grid._share(rows, part, width).tolist()
+
+
+@compiled
+@pytest.mark.parametrize("seed", range(figure(20, 60, 2_000)))
+def test_rows_are_added_up_by_window_as_numpy_does(seed: int, monkeypatch) -> None:
+    """Rows within windows, over edges and on them, empty ones, of several series, in any order of time."""
+    rng = np.random.default_rng(seed)
+    step, stored = ((1000, 0), (1000, 100), (1000, 1000), (7, 7))[int(rng.integers(4))]
+    indptr, bins, counts = csr(rng, int(rng.integers(1, 60)), 60, int(rng.choice((3, 1000, 2**40))))
+    rows, known = len(indptr) - 1, int(rng.integers(1, 4))
+    end = np.cumsum(rng.integers(0, rng.choice((3, 30, 300, 3_000)), rows)) - rng.choice((0, 2_000))
+    start = end - rng.integers(0, rng.choice((1, 2 * step, 2 * step)), rows)
+    end = np.where(rng.random(rows) < 0.2, end // step * step, end)
+    start = np.where(rng.random(rows) < 0.2, start // step * step, start)
+    order = np.arange(rows) if rng.random() < 0.5 else rng.permutation(rows)
+    table = tuple(Series(job=str(number)) for number in range(known))
+    series = rng.integers(0, known, rows)
+    held = Intervals(fio_layout(29, 1), table, series, np.minimum(start, end)[order], end[order], indptr, bins, counts)
+    monkeypatch.setattr(grid, "DENSE_CELLS", int(rng.choice((200, 1 << 18))))
+    fast, slow = (intervals.merged(cut(held, step, stored)) for cut in (grid.window_sums, grid.window_parts))
+    names = ("series", "start_ns", "end_ns", "indptr", "bins", "counts")
+    assert [getattr(fast, name).tolist() for name in names] == [getattr(slow, name).tolist() for name in names]
+
+
+@compiled
+def test_rows_that_do_not_fit_windows_are_an_error() -> None:
+    zero, two = np.zeros(1, np.int64), np.array([0, 2])
+    given = [zero, zero + 4, zero + 14, two, np.array([3, 4]), np.array([5, 6]), 10, 10, 1, 3, 2]
+    room = [np.zeros(4, np.int64), np.zeros(4, np.int64), zero + 2, zero - 1, *np.zeros((2, 2), np.int64), np.zeros(3, np.int64)]
+    room += [*np.zeros((2, 5), np.int64)]
+    assert kernel.window_rows(*given, *(each.copy() for each in room)) == 2
+    out = [each.copy() for each in room]
+    kernel.window_rows(*given, *out)
+    assert [each.tolist() for each in out[4:7]] == [[0, 0], [0, 10], [0, 2, 4]]
+    assert [each.tolist()[:4] for each in out[7:]] == [[3, 4, 3, 4], [3, 4, 2, 2]]
+    assert not out[1].any() and (out[2].tolist(), out[3].tolist()) == ([2], [-1])
+    far, all_of = np.iinfo(np.int64).max, [*given, *room]
+    for place, wrong in (
+        *((0, zero + 1), (0, zero - 1), (0, zero[:0].copy()), (1, zero - far), (2, zero + far), (3, two + 1), (3, -two)),
+        *((4, np.array([2, 4])), (4, np.array([3, 5])), (4, zero), (6, 0), (7, 0), (6, far), (8, 0), (8, 2), (9, 4), (10, 1)),
+        *((11, np.zeros(3, np.int64)), (12, zero), (13, zero[:0].copy()), (14, two), (15, zero), (16, zero), (17, two)),
+        *((18, two + 0), (19, two + 0)),
+    ):
+        with pytest.raises(ValueError, match="outside of the windows"):
+            kernel.window_rows(*(wrong if at == place else copied(each) for at, each in enumerate(all_of)))
+
+
+def copied(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 @compiled

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.intervals import Int, total
 from ingest.core.labels import Series
+
+
+class Reach(NamedTuple):
+    """When the first and the last of some operations ended and how long the quickest and the slowest took, in ns."""
+
+    first_end: int
+    last_end: int
+    quickest: int
+    slowest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +37,7 @@ class Events:
     weight: Int | None = None
     offset: Int | None = None
     size: Int | None = None
+    _reach: list[Reach] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.end_ns)
@@ -35,6 +46,15 @@ class Events:
     def start_ns(self) -> Int:
         """Return when each began."""
         return self.end_ns - self.latency_ns
+
+    @property
+    def reach(self) -> Reach:
+        """Return when the first and the last ended and how long the quickest and the slowest took, in ns; of none ValueError."""
+        if not self._reach:
+            self._reach.append(
+                Reach(*(int(edge) for each in (self.end_ns, self.latency_ns) for edge in (each.min(), each.max())))
+            )
+        return self._reach[0]
 
     @property
     def samples(self) -> int:
@@ -55,4 +75,6 @@ class Events:
         """Return the events with each series replaced by `key(it)`."""
         table: dict[Series, int] = {}
         codes = np.array([table.setdefault(key(before), len(table)) for before in self.table], np.int64)
-        return replace(self, table=tuple(table), series=codes[self.series])
+        events = Events(tuple(table), codes[self.series], self.end_ns, self.latency_ns, self.weight, self.offset, self.size)
+        events._reach.extend(self._reach)
+        return events

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ingest.core import kernel
 from ingest.core.errors import CapacityError, InputError
 from ingest.core.intervals import (
+    DENSE_CELLS,
     MOST_SAMPLES,
     TOO_MANY,
     Exact,
@@ -28,6 +29,7 @@ from ingest.core.intervals import (
     gather,
     sum_rows,
     summed,
+    surely_addable,
 )
 
 Int = NDArray[np.int64]
@@ -127,6 +129,40 @@ def window_parts(rows: Intervals[Key], step_ns: int, stored_ns: int = 0) -> list
         done += _without_rows(rest.at(last, last + step_ns), further)
         rest = rest.take(further)
     return done
+
+
+def window_sums(rows: Intervals[Key], step_ns: int, stored_ns: int = 0) -> list[Intervals[Key]]:
+    """Return what `window_parts` does for adding up; where many rows lie in a window they are added up while they are cut.
+
+    As many windows are added up together as stay in a processor's cache: one may come more than once.
+    """
+    loop, known = kernel.window_rows, len(rows.table)
+    if loop is None or rows.exact is not None or rows.completions is not None or not len(rows.bins) or not rows.layout.has_bins:
+        return window_parts(rows, step_ns, stored_ns)
+    filled, fine = np.flatnonzero(rows.indptr[1:] > rows.indptr[:-1]), stored_ns or step_ns
+    low, high = int(rows.bins[rows.indptr[filled]].min()), int(rows.bins[rows.indptr[filled + 1] - 1].max())
+    first, last = rows.start_ns // step_ns, -(-rows.end_ns // step_ns) - 1
+    crossing = first < last
+    pieces = np.where(crossing, -(-rows.end_ns // fine) - rows.start_ns // fine, 1)
+    width, held = high + 1 - low, np.diff(rows.indptr)
+    room, windows = int((held * pieces).sum()), int(last.max()) - int(np.minimum(first, last).min()) + 1
+    sparse = windows * known * width > len(rows.bins)  # looking for what is not zero would take longer than all else
+    if sparse or known * width > DENSE_CELLS or room > MANY * len(rows.bins) or not surely_addable([rows.counts]):
+        return window_parts(rows, step_ns, stored_ns)
+    windows = min(windows, DENSE_CELLS // (known * width))
+    most = int(pieces.sum())
+    of, begin, indptr = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most + 1, np.int64)
+    bins, counts = np.empty(room + 1, np.int64), np.empty(room + 1, np.int64)
+    cells = windows * known
+    found = loop(
+        *kernel.words(rows.series, rows.start_ns, rows.end_ns, rows.indptr, rows.bins, rows.counts),
+        *(step_ns, fine, known, low, width),
+        *(np.empty(2 * int(held.max()), np.int64), np.zeros(cells * width, np.int64), np.full(cells, width), np.full(cells, -1)),
+        *(of, begin, indptr, bins, counts),
+    )
+    of, begin, indptr = of[:found], begin[:found], indptr[: found + 1]
+    bins, counts = bins[: indptr[-1]].copy(), counts[: indptr[-1]].copy()  # so that no more is held than is there
+    return [Intervals(rows.layout, rows.table, of, begin, begin + step_ns, indptr, bins, counts)]
 
 
 def _without_rows(rows: Intervals[Key], left_out: Int) -> list[Intervals[Key]]:

@@ -34,7 +34,7 @@ __extension__ typedef unsigned __int128 Wide;
 
 typedef struct {
   const uint8_t *text;
-  Py_ssize_t size, columns, leading, most_rows, most_entries;
+  Py_ssize_t size, columns, leading, entries, most_rows, most_entries;
   uint64_t *lead, *counts;
   int64_t *indptr, *bins;
 } Rows;
@@ -57,6 +57,18 @@ typedef struct {
 } Marks;
 
 #if defined(__SSE2__) && !defined(PORTABLE)
+/* Go over blocks that are all as wanted. */
+static inline const uint8_t *behind(const uint8_t *p, const uint8_t *end, const uint8_t *wanted) {
+  const __m128i *w = (const __m128i *)wanted, a = _mm_loadu_si128(w), b = _mm_loadu_si128(w + 1), c = _mm_loadu_si128(w + 2);
+  for (; end - p >= BLOCK; p += BLOCK) {
+    const __m128i *t = (const __m128i *)p;
+    const __m128i alike = _mm_and_si128(_mm_and_si128(_mm_cmpeq_epi8(_mm_loadu_si128(t), a), _mm_cmpeq_epi8(_mm_loadu_si128(t + 1), b)),
+                                        _mm_cmpeq_epi8(_mm_loadu_si128(t + 2), c));
+    if (_mm_movemask_epi8(alike) != 0xFFFF) break;
+  }
+  return p;
+}
+
 static inline Marks marks_of(const uint8_t *p) {
   Marks m = {0, 0, 0, 0};
   for (int at = 0; at < BLOCK; at += 16) {
@@ -73,6 +85,11 @@ static inline Marks marks_of(const uint8_t *p) {
 static inline uint64_t near(uint64_t word, uint64_t byte, uint64_t most) {
   const uint64_t unlike = ((word ^ byte * EACH) & 0x7F * EACH) + (0x7F - most) * EACH;
   return (((~unlike & ~word) >> 7 & EACH) * UINT64_C(0x0102040810204080)) >> 56;
+}
+
+static inline const uint8_t *behind(const uint8_t *p, const uint8_t *end, const uint8_t *wanted) {
+  while (end - p >= BLOCK && memcmp(p, wanted, BLOCK) == 0) p += BLOCK;
+  return p;
 }
 
 static inline Marks marks_of(const uint8_t *p) {
@@ -104,11 +121,6 @@ static inline int number(const uint8_t **p, uint64_t *value) {
   return 1;
 }
 
-/* Return whether the next half of a block is as wanted. */
-static inline int alike(const uint8_t *p, const uint8_t *wanted) {
-  return !((word_at(p) ^ word_at(wanted)) | (word_at(p + 8) ^ word_at(wanted + 8)) | (word_at(p + 16) ^ word_at(wanted + 16)));
-}
-
 /* Read the number of so many digits, at most eight. */
 static inline uint64_t short_number(const uint8_t *p, int digits) {
   uint64_t word = (word_at(p) ^ '0' * EACH) << (64 - 8 * digits);
@@ -121,20 +133,18 @@ static inline uint64_t short_number(const uint8_t *p, int digits) {
  * Of a block is seen at once that each blank stands behind a comma, a digit behind each blank, and none behind a zero that
  * begins a cell. So a cell is as long as its digits and two bytes more, which says in which bin each count stands. */
 static inline Py_ssize_t bins_of(const uint8_t **row, const uint8_t *end, Py_ssize_t bins, int64_t *bin, uint64_t *counts) {
-  static const char zeros[] = "0, 0, 0, 0, 0, 0, 0, 0, 0, ";
+  static const char zeros[] = "0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "; /* a block and a cell */
   const uint8_t *p = *row, *first = p; /* where cells would begin if each were of three bytes */
   uint64_t commas = 0, blanks = 1, zero = 0; /* whether the byte before the block is one, a zero that begins a cell */
   uint8_t last[BLOCK + WORD];
   Py_ssize_t found = 0;
   for (;; p += BLOCK) {
-    const uint8_t *block = p, *wanted = (const uint8_t *)zeros + (blanks ? 0 : commas ? 2 : 1);
+    const uint8_t *wanted = (const uint8_t *)zeros + (blanks ? 0 : commas ? 2 : 1), *block = behind(p, end, wanted);
+    if (block > p) zero = *wanted == ',';
+    p = block;
     if (end - p < BLOCK + WORD) {
       memset(last, 0, sizeof last);
       block = memcpy(last, p, (size_t)least(end - p, BLOCK));
-    }
-    if (alike(block, wanted) && alike(block + BLOCK / 2, wanted)) {
-      zero = *wanted == ',';
-      continue;
     }
     const Marks m = marks_of(block);
     const uint64_t other = ~(m.comma | m.blank | m.digit) & ((LAST << 1) - 1);
@@ -171,9 +181,9 @@ static inline Py_ssize_t bins_of(const uint8_t **row, const uint8_t *end, Py_ssi
 static Py_ssize_t rows_of(const Rows *r) {
   const uint8_t *p = r->text, *end = r->text + r->size;
   const Py_ssize_t bins = r->columns - r->leading;
-  Py_ssize_t row = 0, entries = 0;
+  Py_ssize_t row = 0, entries = r->entries;
   if (r->size == 0 || end[-1] != '\n') return NOT_PLAIN;
-  r->indptr[0] = 0;
+  r->indptr[0] = entries;
   while (p < end) {
     if (row == r->most_rows || r->most_entries - entries < bins) return NO_ROOM;
     uint64_t *lead = r->lead + LEADING * row;
@@ -198,13 +208,10 @@ static Py_ssize_t integers_of(const uint8_t *p, Py_ssize_t size, Py_ssize_t widt
     if (row == most) return NO_ROOM;
     for (Py_ssize_t column = 0; column < width; column++) {
       const uint8_t *first = p;
-      int64_t value = 0;
-      for (unsigned digit; (digit = (unsigned)*p - '0') <= 9; p++) {
-        if (p - first == PLAIN_DIGITS) return NOT_PLAIN;
-        value = 10 * value + digit;
-      }
-      if (p == first) return NOT_PLAIN;
-      columns[column * most + row] = value;
+      uint64_t value = 0;
+      for (unsigned digit; (digit = (unsigned)*p - '0') <= 9; p++) value = 10 * value + digit;
+      if (p - first > PLAIN_DIGITS || p == first) return NOT_PLAIN;
+      columns[column * most + row] = (int64_t)value;
       if (column < width - 1 && (*p++ != ',' || *p++ != ' ')) return NOT_PLAIN;
     }
     if (*p++ != '\n') return NOT_PLAIN;
@@ -314,17 +321,17 @@ static PyObject *fio_rows(PyObject *self, PyObject *args) {
   enum { LEAD, INDPTR, BINS, COUNTS, NUMBER };
   PyObject *o[NUMBER];
   Py_buffer text, c[NUMBER];
-  Py_ssize_t columns, leading, found = NO_ROOM;
+  Py_ssize_t columns, leading, entries, found = NO_ROOM;
   (void)self;
-  if (!PyArg_ParseTuple(args, "y*nnOOOO", &text, &columns, &leading, &o[LEAD], &o[INDPTR], &o[BINS], &o[COUNTS])) return NULL;
+  if (!PyArg_ParseTuple(args, "y*nnnOOOO", &text, &columns, &leading, &entries, &o[LEAD], &o[INDPTR], &o[BINS], &o[COUNTS])) return NULL;
   if (columns_of(o, NUMBER, NUMBER, c) != 0) {
     PyBuffer_Release(&text);
     return NULL;
   }
-  Rows rows = {text.buf, text.len, columns, leading, 0, 0, c[LEAD].buf, c[COUNTS].buf, c[INDPTR].buf, c[BINS].buf};
+  Rows rows = {text.buf, text.len, columns, leading, entries, 0, 0, c[LEAD].buf, c[COUNTS].buf, c[INDPTR].buf, c[BINS].buf};
   rows.most_rows = least(length(&c[LEAD]) / LEADING, length(&c[INDPTR]) - 1);
   rows.most_entries = least(length(&c[BINS]), length(&c[COUNTS]));
-  if (leading >= 0 && leading <= LEADING && columns > leading && rows.most_rows >= 0) {
+  if (leading >= 0 && leading <= LEADING && columns > leading && entries >= 0 && rows.most_rows >= 0) {
     Py_BEGIN_ALLOW_THREADS
     found = rows_of(&rows);
     Py_END_ALLOW_THREADS
@@ -436,29 +443,33 @@ static uint64_t rounded(uint64_t value, uint64_t top, uint64_t bottom) {
   return whole + (rest > bottom - rest || (rest == bottom - rest && (whole & 1)));
 }
 
-/* Cut CSR rows by time: of the counts of each row, in the order of its bins, the first part/whole; their sums are rounded.
- * Returns -1 where a part is none of its whole, or row pointers do not fit. */
+/* Cut counts by time, in the order of their bins: the first top/bottom of them, whose sums are rounded. */
+static void share_of(const int64_t *counts, int64_t many, uint64_t top, uint64_t bottom, int64_t *before) {
+  uint64_t divisor = bottom, rest = top, sum = 0, taken = 0;
+  while (rest) {
+    const uint64_t next = divisor % rest;
+    divisor = rest;
+    rest = next;
+  }
+  top /= divisor;
+  bottom /= divisor;
+  for (int64_t at = 0; at < many; at++) {
+    sum += (uint64_t)counts[at];
+    const uint64_t until = rounded(sum, top, bottom);
+    before[at] = (int64_t)(until - taken);
+    taken = until;
+  }
+}
+
+/* Cut CSR rows: of the counts of each row the share part/whole. Returns -1 where a part is none of its whole, or row pointers do
+ * not fit. */
 static int shared(const int64_t *counts, Py_ssize_t entries, const int64_t *indptr, const int64_t *part, const int64_t *whole,
                   Py_ssize_t rows, int64_t *before) {
   for (Py_ssize_t row = 0; row < rows; row++) {
     const int64_t end = indptr[row + 1];
     if (indptr[row] < 0 || end < indptr[row] || end > entries || part[row] < 0 || whole[row] < 1 || part[row] > whole[row])
       return -1;
-    uint64_t top = (uint64_t)part[row], bottom = (uint64_t)whole[row], divisor = bottom, rest = top;
-    while (rest) {
-      const uint64_t next = divisor % rest;
-      divisor = rest;
-      rest = next;
-    }
-    top /= divisor;
-    bottom /= divisor;
-    uint64_t sum = 0, taken = 0;
-    for (int64_t at = indptr[row]; at < end; at++) {
-      sum += (uint64_t)counts[at];
-      const uint64_t until = rounded(sum, top, bottom);
-      before[at] = (int64_t)(until - taken);
-      taken = until;
-    }
+    share_of(counts + indptr[row], end - indptr[row], (uint64_t)part[row], (uint64_t)whole[row], before + indptr[row]);
   }
   return 0;
 }
@@ -480,6 +491,122 @@ static PyObject *share(PyObject *self, PyObject *args) {
   release(c, NUMBER);
   if (failed == 0) Py_RETURN_NONE;
   PyErr_SetString(PyExc_ValueError, "rows cannot be cut so");
+  return NULL;
+}
+
+/* Sums of rows by window and series: `room` windows from `first` on, of each of them a cell with bins from `low` on, zeros before
+ * and after. Of what is given out there is room for `most_rows` and `most_entries`. */
+typedef struct {
+  int64_t step, fine, known, low, width, first, room, *dense, *least, *most;
+  int64_t *series, *window, *indptr, *bins, *counts;
+  Py_ssize_t rows, entries, most_rows, most_entries;
+} Sums;
+
+#define FARTHEST (INT64_MAX / 4) /* ns, either way */
+
+static int64_t below(int64_t value, int64_t step) { return value / step - (value % step < 0); }
+
+/* Give out what the windows hold so far. Returns -1 where there is no room. */
+static int given_out(Sums *s) {
+  for (int64_t cell = 0; cell < s->room * s->known; cell++) {
+    int64_t *dense = s->dense + cell * s->width;
+    const Py_ssize_t before = s->entries;
+    if (s->most[cell] < 0) continue;
+    if (s->rows == s->most_rows) return -1;
+    for (int64_t bin = s->least[cell]; bin <= s->most[cell]; bin++) { /* as in `together` */
+      if (s->entries == s->most_entries) return -1;
+      s->bins[s->entries] = bin + s->low;
+      s->counts[s->entries] = dense[bin];
+      s->entries += dense[bin] != 0;
+      dense[bin] = 0;
+    }
+    s->least[cell] = s->width;
+    s->most[cell] = -1;
+    if (s->entries == before) continue;
+    s->series[s->rows] = cell % s->known;
+    s->window[s->rows] = (cell / s->known + s->first) * s->step;
+    s->indptr[++s->rows] = s->entries;
+  }
+  return 0;
+}
+
+/* Add counts of a series to a window; bins rise. Returns -1 where they are outside, or there is no room. */
+static int in_window(Sums *s, int64_t series, int64_t window, const int64_t *bins, const int64_t *counts, int64_t many) {
+  if (many == 0) return 0;
+  if (window < s->first || window - s->first >= s->room) {
+    if (given_out(s) != 0) return -1;
+    s->first = window;
+  }
+  const int64_t cell = (window - s->first) * s->known + series;
+  uint64_t *dense = (uint64_t *)s->dense + cell * s->width;
+  for (int64_t at = 0; at < many; at++) {
+    const uint64_t bin = (uint64_t)bins[at] - (uint64_t)s->low;
+    if (bin >= (uint64_t)s->width) return -1;
+    dense[bin] += (uint64_t)counts[at];
+  }
+  if (bins[0] - s->low < s->least[cell]) s->least[cell] = bins[0] - s->low;
+  if (bins[many - 1] - s->low > s->most[cell]) s->most[cell] = bins[many - 1] - s->low;
+  return 0;
+}
+
+/* Add up CSR rows by the windows (begin, begin + step] that they lie in: those that lie in several are cut, at each edge of `fine`
+ * on their way. `rest` has room for twice the counts of a row. Returns -1 where something is outside, or there is no room. */
+static int windows_of(Sums *s, const int64_t *series, const int64_t *start, const int64_t *end, Py_ssize_t rows,
+                      const int64_t *indptr, const int64_t *bins, const int64_t *counts, Py_ssize_t entries, int64_t *rest,
+                      Py_ssize_t most) {
+  s->indptr[0] = 0;
+  for (Py_ssize_t row = 0; row < rows; row++) {
+    const int64_t first = indptr[row], many = indptr[row + 1] - first, last = below(end[row], s->step) - (end[row] % s->step == 0);
+    int64_t from = start[row];
+    if (first < 0 || many < 0 || indptr[row + 1] > entries || series[row] < 0 || series[row] >= s->known) return -1;
+    if (from < -FARTHEST || end[row] > FARTHEST) return -1;
+    if (below(from, s->step) >= last) {
+      if (in_window(s, series[row], last, bins + first, counts + first, many) != 0) return -1;
+      continue;
+    }
+    if (many > most / 2) return -1;
+    int64_t *before = rest + most / 2;
+    memcpy(rest, counts + first, (size_t)many * sizeof *rest);
+    do {
+      const int64_t edge = (below(from, s->fine) + 1) * s->fine;
+      share_of(rest, many, (uint64_t)(edge - from), (uint64_t)(end[row] - from), before);
+      if (in_window(s, series[row], below(edge - 1, s->step), bins + first, before, many) != 0) return -1;
+      for (int64_t at = 0; at < many; at++) rest[at] -= before[at];
+      from = edge;
+    } while (end[row] > from + s->fine);
+    if (in_window(s, series[row], last, bins + first, rest, many) != 0) return -1;
+  }
+  return given_out(s);
+}
+
+static PyObject *window_rows(PyObject *self, PyObject *args) {
+  enum { SERIES, START, END_, INDPTR, BINS, COUNTS, REST, DENSE, LEAST_, MOST_, OF, WINDOW, POINTERS, SUMMED, SUMS, NUMBER };
+  PyObject *o[NUMBER];
+  Py_buffer c[NUMBER];
+  long long step, fine, known, low, width;
+  int failed = -1;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OOOOOOLLLLLOOOOOOOOO", &o[SERIES], &o[START], &o[END_], &o[INDPTR], &o[BINS], &o[COUNTS], &step, &fine,
+                        &known, &low, &width, &o[REST], &o[DENSE], &o[LEAST_], &o[MOST_], &o[OF], &o[WINDOW], &o[POINTERS],
+                        &o[SUMMED], &o[SUMS]))
+    return NULL;
+  if (columns_of(o, NUMBER, NUMBER - REST, c) != 0) return NULL;
+  const Py_ssize_t rows = length(&c[SERIES]), cells = length(&c[LEAST_]);
+  Sums sums = {step, fine, known, low, width, 0, 0, c[DENSE].buf, c[LEAST_].buf, c[MOST_].buf, c[OF].buf, c[WINDOW].buf,
+               c[POINTERS].buf, c[SUMMED].buf, c[SUMS].buf, 0, 0, 0, least(length(&c[SUMMED]), length(&c[SUMS]))};
+  sums.most_rows = least(least(length(&c[OF]), length(&c[WINDOW])), length(&c[POINTERS]) - 1);
+  if (step > 0 && fine > 0 && step <= FARTHEST && fine <= FARTHEST && known > 0 && width > 0 && cells >= known && length(&c[MOST_]) == cells &&
+      length(&c[DENSE]) / width >= cells && length(&c[START]) == rows && length(&c[END_]) == rows &&
+      length(&c[INDPTR]) == rows + 1 && length(&c[BINS]) == length(&c[COUNTS]) && sums.most_rows >= 0) {
+    sums.room = cells / known;
+    Py_BEGIN_ALLOW_THREADS
+    failed = windows_of(&sums, c[SERIES].buf, c[START].buf, c[END_].buf, rows, c[INDPTR].buf, c[BINS].buf, c[COUNTS].buf,
+                        length(&c[BINS]), c[REST].buf, length(&c[REST]));
+    Py_END_ALLOW_THREADS
+  }
+  release(c, NUMBER);
+  if (failed == 0) return PyLong_FromSsize_t(sums.rows);
+  PyErr_SetString(PyExc_ValueError, "rows are outside of the windows that they are added to");
   return NULL;
 }
 
@@ -555,6 +682,11 @@ static PyObject *stretches(PyObject *self, PyObject *args) {
   return NULL;
 }
 
+static inline int64_t bin_of(uint64_t latency, int half, int bits) {
+  const int octave = latency < (uint64_t)half ? 0 : 63 - __builtin_clzll(latency) - bits;
+  return (int64_t)(latency >> octave) + (int64_t)octave * half;
+}
+
 /* Add operations up by window and series, and by bin of `half` bins an octave: a cell for each window of each of `known` series, the
  * windows from `first` on, the bins from `low` on; `dense` is all zeros before and after. Returns how many bins were filled in,
  * -1 where an operation lies outside or took no time that can be. */
@@ -571,8 +703,7 @@ static Py_ssize_t events_of(const int64_t *series, const int64_t *ends, const in
       if (window < 0 || window >= cells / known) return -1;
       begin = (window + first) * step;
     }
-    const int octave = latency < (uint64_t)half ? 0 : 63 - __builtin_clzll(latency) - bits;
-    const int64_t bin = (int64_t)(latency >> octave) + (int64_t)octave * half - low, cell = (step ? window : 0) * known + series[row];
+    const int64_t bin = bin_of(latency, half, bits) - low, cell = (step ? window : 0) * known + series[row];
     if (bin < 0 || bin >= width || cell >= cells) return -1;
     dense[cell * width + bin]++;
     if (latencies[row] < least[cell]) least[cell] = latencies[row];
@@ -583,10 +714,11 @@ static Py_ssize_t events_of(const int64_t *series, const int64_t *ends, const in
   for (Py_ssize_t cell = 0; cell < cells; cell++, dense += width) {
     indptr[cell] = filled;
     if (least[cell] == INT64_MAX) continue;
-    for (int64_t bin = 0; bin < width; bin++) {
-      if (!dense[bin]) continue;
+    const int64_t last = bin_of((uint64_t)most[cell], half, bits) - low;
+    for (int64_t bin = bin_of((uint64_t)least[cell], half, bits) - low; bin <= last; bin++) { /* as in `together` */
       bins[filled] = bin + low;
-      counts[filled++] = dense[bin];
+      counts[filled] = dense[bin];
+      filled += dense[bin] != 0;
       dense[bin] = 0;
     }
   }
@@ -1151,9 +1283,9 @@ static PyObject *excess_rows(PyObject *self, PyObject *args) {
 
 static PyMethodDef functions[] = {
     {"fio_rows", fio_rows, METH_VARARGS,
-     "fio_rows(text, columns, leading, lead, indptr, bins, counts) -> rows, or -1 where the text is not plain\n\n"
-     "lead (uint64, 3 a row), indptr (int64, one more than rows), bins (int64) and counts (uint64) are filled in.\n"
-     "ValueError where they are too small."},
+     "fio_rows(text, columns, leading, entries, lead, indptr, bins, counts) -> rows, or -1 where the text is not plain\n\n"
+     "lead (uint64, 3 a row), indptr (int64, one more than rows), bins (int64) and counts (uint64) are filled in, the last two\n"
+     "from `entries` on. ValueError where they are too small."},
     {"integer_rows", integer_rows, METH_VARARGS,
      "integer_rows(text, width, columns) -> rows, or -1 where the text is not rows of `width` plain integers\n\n"
      "columns (int64, width x room for rows) is filled in. ValueError where it is too small."},
@@ -1167,6 +1299,12 @@ static PyMethodDef functions[] = {
     {"share", share, METH_VARARGS,
      "share(counts, indptr, part, whole, before): fill in the counts of the share part/whole of each CSR row, all int64.\n\n"
      "ValueError where a part is none of its whole."},
+    {"window_rows", window_rows, METH_VARARGS,
+     "window_rows(series, start, end, indptr, bins, counts, step, fine, known, low, width, rest, dense, least, most, of, window,\n"
+     "indptr, bins, counts) -> sums given out\n\n"
+     "CSR rows are cut at edges of `fine` where they cross one of `step`, and added up by window and series; bins rise. rest is\n"
+     "twice as long as a row, dense zeros, least widths and most -1 before and after. The last five, the series and begin of\n"
+     "each sum and its CSR row, are filled in; a window may be given out again. All int64. ValueError where one is outside."},
     {"stretches", stretches, METH_VARARGS,
      "stretches(ends, latencies, series, labels, every, state, sums, places) -> stretches of 32 operations whose sum it divides\n\n"
      "series (int64) are places in labels (uint64). state (39 words) goes on from call to call; sums and places of the last\n"

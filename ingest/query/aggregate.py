@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.core.coverage import in_last_bin
-from ingest.core.grid import clipped, coarsened, cut_down, in_flight, in_windows, to_windows, window_parts
+from ingest.core.grid import clipped, coarsened, cut_down, in_flight, in_windows, to_windows, window_sums
 from ingest.core.intervals import Intervals, Sum, distinct, merged
 from ingest.core.labels import IN_FLIGHT, LABELS, OFFSET, OUTCOME, Group, RunLabels, Series, in_flight_kind
 from ingest.query.plan import Sums, troubles
@@ -159,7 +159,7 @@ class Aggregation:
 
     def _parts(self, rows: Intervals[Group], own_ns: int) -> list[Intervals[Group]]:
         rows, finest = self._cut(rows, own_ns)
-        return window_parts(rows, self._step, finest)
+        return window_sums(rows, self._step, finest)
 
     def windowed(self, chunk: Intervals[Series], own_ns: int) -> Iterator[Intervals[Group]]:
         """Yield the windows of the rows of a chunk at the step of the question, one part or none; see `selected`."""

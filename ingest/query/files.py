@@ -465,8 +465,8 @@ class Files:
         for source in sources:
             alike.setdefault(own_step(source), []).append(source)
         for own, some in alike.items():
-            chunks, left = read_many(some)
-            for chunk in chunks:
+            left: list[Source] = []
+            for chunk in read_many(some, left):
                 for run, rows in chunk.split(lambda series: series.run):
                     adding[run].add(rows, own)
             for source in left:

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ingest.core.errors import CapacityError, InputError
-from ingest.core.intervals import MOST_SAMPLES, Int, Intervals
+from ingest.core.intervals import MOST_SAMPLES, Intervals
 from ingest.core.labels import Series, default_kind
 from ingest.core.units import OUT_OF_RANGE, is_instant
 from ingest.read.context import EXPECTED, FAILED_LABELS, Context
@@ -72,17 +72,19 @@ def read(
     return rows
 
 
-def read_many(sources: Sequence[Source]) -> tuple[list[Intervals[Series]], list[Source]]:
-    """Return the intervals of many small sources of one format, and the sources that are left to `read`, untouched."""
+def read_many(sources: Sequence[Source], left: list[Source]) -> Iterator[Intervals[Series]]:
+    """Yield the intervals of many sources of one format; at the end `left` has those that are left to `read`, untouched."""
     many = reader_of(sources[0].format).many
     if (
         many is None
         or len(sources) == 1
         or any({EXPECTED, FAILED_LABELS} & source.context.options.keys() or source.context.layer for source in sources)
     ):
-        return [], list(sources)
-    rows, left = many([(source.path, source.context) for source in sources])
-    return rows, [sources[number] for number in left]
+        left += sources
+        return
+    numbers: list[int] = []
+    yield from many([(source.path, source.context) for source in sources], numbers)
+    left += [sources[number] for number in numbers]
 
 
 def small_ones_together(sources: Iterable[Source], most: int) -> list[list[Source]]:
@@ -131,15 +133,16 @@ def _hosts_renamed(parts: Iterator[Labelled], context: Context) -> Iterator[Labe
 def _addable(rows: Iterator[Intervals[Series]], source: Source) -> Iterator[Intervals[Series]]:
     """Yield the rows; CapacityError once they are more samples than can be added up, InputError for a time too far away."""
     for part in rows:
-        _check_times(part.start_ns, part.end_ns, source)
+        if len(part):
+            _check_times(int(part.start_ns.min()), int(part.end_ns.max()), source)
         if source.context.account.samples > MOST_SAMPLES:
             raise CapacityError(f"{source.path}: holds more than 2^62 samples, which cannot be added up")
         yield part
 
 
-def _check_times(start_ns: Int, end_ns: Int, source: Source) -> None:
+def _check_times(first_ns: int, last_ns: int, source: Source) -> None:
     """Raise InputError for times that cannot be counted with: a stamp and its start are in range, but not their sum."""
-    if len(start_ns) and not (is_instant(int(start_ns.min())) and is_instant(int(end_ns.max()))):
+    if not (is_instant(first_ns) and is_instant(last_ns)):
         raise InputError(f"holds {OUT_OF_RANGE}, by its stamps and its start ({source.context.zero.origin})", source.path)
 
 
@@ -157,7 +160,8 @@ def events_of(source: Source) -> Iterator[Events]:
     account, shadowed = source.context.account, source.context.shadowed
     events = _hosts_renamed(reader.events(source.path, source.context), source.context)
     for chunk in followed(source, counting_rejected(source, events)):
-        _check_times(chunk.end_ns, chunk.end_ns, source)
+        if len(chunk):
+            _check_times(chunk.reach.first_end, chunk.reach.last_end, source)
         ours = chunk.where(lambda series: series.op not in shadowed)
         account.shadowed += chunk.samples - ours.samples
         yield ours

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 WHOLE, AGAIN, PIECES = "whole", "again", "pieces"
 ROW_LABELS = ("op", "kind", "job", "tag")
 STDIN = "stdin"
-SMALL = 1 << 18  # a file of at most so many bytes is read with others of its kind where its reader can
+SMALL = 1 << 22  # a file of at most so many bytes is read with others of its kind where its reader can
 FIRST_LINES, BEGINNING, WHOLE_HEAD = 1 << 11, 1 << 13, 1 << 16
 
 
@@ -65,7 +65,7 @@ class Reader(NamedTuple):
     arrow: bool = False
     harmless: frozenset[str] = frozenset()
     timed: bool = True
-    many: Callable[[Sequence[tuple[Path, Context]]], tuple[list[Intervals[Series]], list[int]]] | None = None
+    many: Callable[[Sequence[tuple[Path, Context]], list[int]], Iterator[Intervals[Series]]] | None = None
     by_second: bool = False
 
 

@@ -35,6 +35,7 @@ SPACE, COMMA, ZERO, NINE = 32, 44, 48, 57
 CELL = 3  # bytes of a cell that is zero, with what separates it from the next
 LEADING = 3  # cells at most that are no bins
 MOST_DIGITS = 20  # of 2^64 - 1
+BLOCKS_AT_ONCE = 3
 TENTH, LAST = divmod(2**64 - 1, 10)
 
 
@@ -52,12 +53,21 @@ class Rows(Value):
 
 
 class Parser:
-    """Parses blocks of rows of `columns` cells, of which the first `leading` (at most 3) are no bins."""
+    """Parses blocks of rows of `columns` cells, of which the first `leading` (at most 3) are no bins.
 
-    def __init__(self, columns: int, leading: int) -> None:
+    Rows of several blocks lie behind one another in memory that is got for `room` cells at once, or for some such blocks.
+    """
+
+    def __init__(self, columns: int, leading: int, room: int = 0) -> None:
         self.columns = columns
         self.leading = leading
-        self._bins, self._counts = np.empty(0, np.int64), np.empty(0, np.uint64)  # of a block: fresh pages cost as much as it
+        self._room = room
+        self._bins, self._counts = np.empty(0, np.int64), np.empty(0, np.uint64)
+        self._filled = 0
+
+    def renew(self) -> None:
+        """Let go of what earlier rows lie in: those that come lie behind one another."""
+        self._bins, self._counts, self._filled = self._bins[:0].copy(), self._counts[:0].copy(), 0
 
     def parse(self, block: Bytes) -> Rows | None:
         """Return the rows of `block` (whole lines, each with its newline), or None if any byte has not the plain shape.
@@ -71,15 +81,16 @@ class Parser:
     def _compiled(self, block: Bytes, fio_rows: kernel.Loop) -> Rows | None:
         """Return what `_parsed` does."""
         most_rows = len(block) // (CELL * self.columns - 1) + 1  # and one that begins
-        most_cells = most_rows * self.columns
-        if len(self._bins) < most_cells:
-            self._bins, self._counts = np.empty(most_cells, np.int64), np.empty(most_cells, np.uint64)
+        if len(self._bins) - self._filled < (cells := most_rows * self.columns):
+            most = max(cells, self._room or BLOCKS_AT_ONCE * cells)
+            self._bins, self._counts, self._filled = np.empty(most, np.int64), np.empty(most, np.uint64), 0
         lead, indptr = np.empty((most_rows, LEADING), np.uint64), np.empty(most_rows + 1, np.int64)
-        rows = fio_rows(block, self.columns, self.leading, lead, indptr, self._bins, self._counts)
+        first = self._filled
+        rows = fio_rows(block, self.columns, self.leading, first, lead, indptr, self._bins, self._counts)
         if rows < 0:
             return None
-        cells = int(indptr[rows])
-        return Rows(lead[:rows], indptr[: rows + 1], self._bins[:cells].copy(), self._counts[:cells].copy())
+        self._filled = end = int(indptr[rows])
+        return Rows(lead[:rows], indptr[: rows + 1] - first, self._bins[first:end], self._counts[first:end])
 
     def _parsed(self, text: Bytes) -> Rows | None:
         digit, comma, space = text >= ZERO, text == COMMA, text == SPACE
@@ -139,8 +150,19 @@ def concatenate(parts: Sequence[Rows]) -> Rows:
     """Return all rows of `parts` after one another."""
     if len(parts) == 1:
         return parts[0]
-    lead, bins, counts = (np.concatenate([getattr(part, name) for part in parts]) for name in ("lead", "bins", "counts"))
+    lead = np.concatenate([part.lead for part in parts])
+    bins, counts = (_laid([getattr(part, name) for part in parts]) for name in ("bins", "counts"))
     return Rows(lead, joined_rows([part.indptr for part in parts]), bins, counts)
+
+
+def _laid(columns: list[NDArray[Any]]) -> NDArray[Any]:
+    """Return columns after one another; those that lie so are not copied."""
+    whole = columns[0].base
+    if whole is None or any(column.base is not whole for column in columns):
+        return np.concatenate(columns)
+    begins = [(column.ctypes.data - whole.ctypes.data) // whole.itemsize for column in columns]
+    behind = all(begin + len(column) == after for begin, column, after in zip(begins, columns, begins[1:], strict=False))
+    return whole[begins[0] : begins[-1] + len(columns[-1])] if behind else np.concatenate(columns)
 
 
 # Rows of plain integers, `1005, 241908, 0, 4096, 0`, as arrays: twice as fast as a parser that takes any csv.
@@ -195,7 +217,7 @@ class PlainIntegers:
             return None
         padded = self._padded
         padded[WORD : WORD + size] = data
-        words: Words = padded.view(_U)
+        words: Words = np.ndarray(len(padded) - WORD + 1, "<u8", padded, strides=(1,))  # one ends before each place
         starts = np.empty(rows, np.int64)
         starts[0] = 0
         np.add(ends[-1, :-1], 1, out=starts[1:])
@@ -210,7 +232,7 @@ class PlainIntegers:
 
 
 def _numbers(words: Words, padded: NDArray[np.uint8], ends: Int, digits: Int) -> Int | None:
-    """Return the numbers of so many digits that end before these places (from the second word on); None where one is none."""
+    """Return the numbers of so many digits that end before these places (a word before the first); None where one is none."""
     most = int(digits.max())
     if most > PLAIN_DIGITS or int(digits.min()) < 1:
         return None
@@ -233,20 +255,10 @@ def _numbers(words: Words, padded: NDArray[np.uint8], ends: Int, digits: Int) ->
 
 def _of_word(words: Words, ends: Int, digits: Int) -> Int | None:
     """Return the numbers of up to eight digits each; None where there is anything else among them."""
-    at = ends >> 3
-    shift: Any = (ends & 7).view(_U)
-    shift <<= _U(3)
-    word = words.take(at)
-    word >>= shift
-    at += 1
-    rest = words.take(at)
-    np.subtract(_U(63), shift, out=shift)
-    rest <<= shift
-    rest <<= _U(1)
-    word |= rest
+    word = words[ends].astype(_U, copy=False)
     word ^= _ZEROS
     word &= _KEPT.take(digits)
-    np.add(word, _ABOVE_NINE, out=rest)
+    rest = word + _ABOVE_NINE
     rest |= word
     if int(np.bitwise_or.reduce(rest)) & int(_HIGH):
         return None

@@ -149,7 +149,7 @@ def counting_rejected(source: Source, chunks: Iterator[Events]) -> Iterator[Even
     weighed = "weight" in getattr(context.description, "columns", ())
     lost = RejectedLines(context.account, _source_labels(source), reader_of(source.format).harmless, weighed=weighed)
     for chunk in chunks:
-        lost.passed(chunk.end_ns)
+        lost.passed(np.array(chunk.reach[:2]) if len(chunk) else chunk.end_ns)
         yield chunk
     lost.finish()
 

@@ -83,7 +83,7 @@ def bin_of(latency_ns: Int, half: int) -> Int:
 
 def newest_ns(chunks: Iterable[Events]) -> int:
     """Return when the last operation ended, in ns of the stamps; 0 where there is none."""
-    return max((int(events.end_ns.max()) for events in chunks if len(events)), default=0)
+    return max((events.reach.last_end for events in chunks if len(events)), default=0)
 
 
 # Operations that repeat earlier ones in a row, with the same times and latencies: a part of a file that stands there twice.
@@ -157,8 +157,8 @@ class Repeats:
         ends = np.append(self._rest[1], end_ns)
         at = _each(of_stretch, self._every)
         for time in (ends, ends - self._rest[2]) if len(at) else ():
-            changes = np.lib.stride_tricks.sliding_window_view(np.diff(time) != 0, STRETCH - 1)
-            at = at[np.count_nonzero(changes[at], axis=1) >= MOMENTS_IN_IT - 1]
+            changes = np.append(0, np.cumsum(time[1:] != time[:-1]))  # up to each
+            at = at[changes[at + STRETCH - 1] - changes[at] >= MOMENTS_IN_IT - 1]
         self._rest = mixed[1 - STRETCH :], ends[1 - STRETCH :], self._rest[2]
         return of_stretch[at], at
 
@@ -177,8 +177,10 @@ class Repeats:
 
     def _keep(self, sums: Any, at: Int, latencies: Int) -> None:
         """Keep sums of stretches that no other operations can have by chance."""
-        while len(chosen := _each(sums, self._every_kept)) > 4 * MOST_KEPT:
+        chosen = _each(sums, self._every_kept)
+        while len(chosen) > 4 * MOST_KEPT:
             self._every_kept *= 2
+            chosen = chosen[_each(sums[chosen], self._every_kept)]
         if len(chosen):
             values = np.sort(latencies[at[chosen][:, None] + np.arange(STRETCH)], axis=1)
             chosen = chosen[np.count_nonzero(np.diff(values, axis=1), axis=1) >= VALUES_IN_IT - 1]
@@ -204,7 +206,7 @@ def repeats_noted(chunks: Iterable[Events], account: Account) -> Iterator[Events
     """Yield the chunks; a part of them that comes again is noted in the account."""
     repeats = Repeats(account)
     for chunk in chunks:
-        repeats.add(chunk.end_ns, chunk.latency_ns, chunk.series.astype(np.int64), chunk.table)
+        repeats.add(chunk.end_ns, chunk.latency_ns, chunk.series.astype(np.int64, copy=False), chunk.table)
         yield chunk
     repeats.finish()
 
@@ -268,8 +270,9 @@ def intervals(
             inside = np.flatnonzero((events.end_ns > low) & (events.end_ns <= high))
             events = events.take(inside)
         if len(events):  # what was under way at the beginning of a range counts in it, from there on
-            held.low = min(held.low, max(int(events.start_ns.min()), low))
-            held.high = max(held.high, int(events.end_ns.max()))
+            if events.reach.first_end - events.reach.slowest < held.low:
+                held.low = min(held.low, max(int(events.start_ns.min()), low))
+            held.high = max(held.high, events.reach.last_end)
             held.add(_completed(events, windows.step_ns, layout))
             yield from held.whole()
     yield from held.rest()
@@ -299,7 +302,7 @@ def _completed(events: Events, step_ns: int, layout: LogLinear) -> Intervals[Ser
 def _compiled(event_rows: kernel.Loop, events: Events, step_ns: int, layout: LogLinear) -> Intervals[Series] | None:
     """Return what `_completed` does; None where it would take too much room, or sums might not be known."""
     ends, latency, known = events.end_ns, events.latency_ns, len(events.table)
-    (low, high), (began, ended) = ((int(column.min()), int(column.max())) for column in (latency, ends))
+    began, ended, low, high = events.reach
     first, last = ((began - 1) // step_ns, (ended - 1) // step_ns) if step_ns else (0, 0)
     lowest, highest = bin_of(np.array([low, high]), layout.half).tolist()
     cells, width = (last - first + 1) * known, highest - lowest + 1
@@ -467,8 +470,9 @@ class _Held:
 
         Series without a row are taken out of the table.
         """
-        used, series = np.unique(rows.series, return_inverse=True)
-        rows = replace(rows, table=tuple(rows.table[code] for code in used.tolist()), series=series.reshape(-1))
+        used, series = numbered(rows.series, len(rows.table))
+        if len(used) < len(rows.table):
+            rows = rows.keyed(tuple(rows.table[code] for code in used.tolist()), series)
         if self.windows.in_flight:
             return rows
         if not self.windows.step_ns:

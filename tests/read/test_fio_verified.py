@@ -248,8 +248,8 @@ def test_small_logs_that_are_read_together_begin_as_each_alone(fio: Path, name: 
     one_by_one = [part for source in sources for part in histogram_log.read(source.path, source.context)]
     expected = sorted(start for part in one_by_one for start in part.start_ns.tolist())
     again = discover([folder], T0)
-    together, left = histogram_log.read_many(
-        [(source.path, source.context) for source in again.sources if source.path.name.endswith(".log")]
-    )
+    left: list[int] = []
+    logs = [(source.path, source.context) for source in again.sources if source.path.name.endswith(".log")]
+    together = list(histogram_log.read_many(logs, left))
     others = [part for number in left for part in histogram_log.read(sources[number].path, again.sources[number].context)]
     assert sorted(start for part in (*together, *others) for start in part.start_ns.tolist()) == expected

@@ -61,7 +61,8 @@ def told(account: Account) -> tuple[Any, ...]:
 def compared(sources: Sequence[Source]) -> int:
     """Assert that all are read together as each is alone; return how many were plain."""
     mine = [anew(source, ["said before"]) for source in sources]
-    parts, left = read_many(mine)
+    left: list[Source] = []
+    parts = list(read_many(mine, left))
     for source in left:
         assert told(source.context.account) == told(Account(path=str(source.path), notes=["said before"])), source.path
     names = {id(source) for source in left}
@@ -147,7 +148,8 @@ def test_what_is_not_small_or_not_plain_is_left(tmp_path: Path, monkeypatch: pyt
         (tmp_path / name).mkdir()
         (tmp_path / name / "a_clat_hist.1.log").write_text(text)
     sources = list(discover([tmp_path], ReadOptions()).sources)
-    parts, left = read_many([anew(source) for source in sources])
+    left: list[Source] = []
+    parts = list(read_many([anew(source) for source in sources], left))
     assert {source.path.parent.name for source in left} == texts.keys() - {"plain"}
     assert sum(int(part.counts.sum()) for part in parts) == 6
     assert compared(sources) == 1
@@ -159,13 +161,15 @@ def test_a_log_that_is_gone_is_left_to_the_reader_that_says_so(tmp_path: Path) -
         shutil.copy(FIO / "randrw" / "a_clat_hist.1.log", tmp_path / name)
     sources = list(discover([tmp_path], ReadOptions()).sources)
     sources[1].path.unlink()
-    _, left = read_many(sources)
+    left: list[Source] = []
+    assert list(read_many(sources, left))
     assert left == [sources[1]]
 
 
 def test_schedules_are_corrected_log_by_log() -> None:
     sources = recorded(ReadOptions(expected_interval_ns=10_000_000))[:4]
-    assert read_many(sources) == ([], sources)
+    left: list[Source] = []
+    assert (list(read_many(sources, left)), left) == ([], sources)
 
 
 STEPS = mutations(
@@ -209,7 +213,30 @@ def test_recorded_logs_with_damage(seed: int, damage: list[Any]) -> None:
             content = source.path.read_bytes()[:40_000] if number % 2 else source.path.read_bytes()
             path.write_bytes(mutated(content, damage[number // 2] if number % 2 else ()))
             changed.append(replace(source, path=path))
-        compared(changed)
+        with pytest.MonkeyPatch.context() as patch:
+            if seed % 2:  # as larger ones are read: block by block
+                patch.setattr(histogram_log, "WHOLE_TEXT", 4_000)
+                patch.setattr(histogram_log, "HEAD", 3_000)
+            patch.setattr(histogram_log, "TOGETHER_ENTRIES", (500, 1 << 19)[seed // 2 % 2])
+            compared(changed)
+
+
+def test_when_all_large_logs_have_a_peculiarity_no_more_are_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, number in (("WHOLE_TEXT", 300), ("HEAD", 250), ("TOGETHER_ENTRIES", 1)):
+        monkeypatch.setattr(histogram_log, name, number)
+    for number in range(6):
+        (tmp_path / f"h{number}").mkdir()
+        stamps = (9000, 2000, 3000, 4000, 5000) if number < 4 else (1000, 2000, 3000, 4000, 5000)
+        rows = [(stamp, 0, {0: 2 + number, 9: 1 + place % 2}) for place, stamp in enumerate(stamps)]
+        (tmp_path / f"h{number}" / "a_clat_hist.1.log").write_text(logs.text(rows, COARSE))
+    sources = list(discover([tmp_path], ReadOptions()).sources)
+    assert compared(sources) == 0 and compared(sources[4:]) == 2
+    opened: list[Path] = []
+    with_blocks = histogram_log.blocks
+    monkeypatch.setattr(histogram_log, "blocks", lambda path: opened.append(path) or with_blocks(path))
+    left: list[Source] = []
+    assert list(read_many([anew(source) for source in sources], left)) == []
+    assert opened == [sources[0].path]
 
 
 def answered(

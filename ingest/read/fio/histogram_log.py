@@ -25,6 +25,7 @@ Source: fio stat.c and iolog.c for the format; each point checked against the ou
 from __future__ import annotations
 
 import math
+import os
 import re
 from base64 import b64encode
 from collections import Counter
@@ -39,6 +40,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ingest.core.coverage import AGAIN, MORE, SEE_INSPECT, Caveat, Missing, labels_of
 from ingest.core.errors import InputError, counted, listed
@@ -53,6 +55,7 @@ from ingest.core.intervals import (
     median,
     one_row,
     row_sums,
+    sum_apart,
     sum_rows,
     total,
 )
@@ -342,48 +345,83 @@ class Copied:
     """What other logs of a run are held against: numbers of stretches of rows, see `stated.in_both`."""
 
     def __init__(self) -> None:
-        self._every, self._samples, self._rows = 1, 0, 0
+        self.every, self._samples, self._rows = 1, 0, 0
         self._kept: dict[int, int] = {}
 
     def add(self, op: str, stamps: Int, rows: tuple[Int, Int, Int], samples: int) -> None:
         """Take rows of a direction in their order: row pointers, bins and counts of each stamp, and how much they hold."""
-        filled = np.flatnonzero(np.diff(rows[0]) > 0)
-        stamps = stamps[filled]
+        self.add_each([self], [op], (np.zeros(1, np.int64), np.array([len(stamps)])), stamps, rows, [samples])
+
+    @staticmethod
+    def add_each(
+        logs: Sequence[Copied],
+        ops: Sequence[str],
+        bounds: tuple[Int, Int],
+        stamps: Int,
+        rows: tuple[Int, Int, Int],
+        samples: Sequence[int],
+    ) -> None:
+        """Take the rows of several directions, those of direction i from bounds[0][i] to bounds[1][i]; see `add`."""
+        filled = np.flatnonzero(rows[0][1:] > rows[0][:-1])
+        stamps, edges = stamps[filled], [*zip(*(np.searchsorted(filled, each).tolist() for each in bounds), strict=True)]
+        firsts: list[Int] = []
+        every: list[int] = []
         with np.errstate(over="ignore"):
             chosen_by = (stamps.astype(np.uint64) * MIXED_BY[0]) >> np.uint64(32)
-            while len(first := np.flatnonzero((chosen_by[: 1 - ROWS_TOGETHER] & np.uint64(self._every - 1)) == 0)) > MOST_KEPT:
-                self._every *= 2
-            if not len(first):
+            for log, (begin, end) in zip(logs, edges, strict=True):
+                mine, own = chosen_by[begin : max(begin, end + 1 - ROWS_TOGETHER)], log.every
+                while len(begins := np.flatnonzero((mine & np.uint64(own - 1)) == 0)) > MOST_KEPT:
+                    own *= 2
+                firsts.append(begins + begin)
+                every.append(own)
+            if not len(first := np.concatenate([filled[:0], *firsts])):
                 return
-            taken = (first[:, None] + np.arange(ROWS_TOGETHER)).ravel()
-            of_row = filled[taken]
-            held = (rows[0][of_row + 1] - rows[0][of_row])[:, None]
-            some = np.arange(BINS_OF_ROW) * held // np.minimum(held, BINS_OF_ROW)
-            picked = (rows[0][of_row][:, None] + some)[some < held]
-            indptr = np.append(0, np.cumsum(np.minimum(held, BINS_OF_ROW)))
-            bins, counts = rows[1][picked].astype(np.uint64), rows[2][picked]
-            numbers = ((bins * MIXED_BY[0]) ^ (counts.astype(np.uint64) * MIXED_BY[1])) * MIXED_BY[2]
-            row_numbers = np.add.reduceat(numbers ^ (numbers >> np.uint64(29)), indptr[:-1])
-            bits = 1 + np.log2(np.pi * counts) / 2
-            surprise = np.add.reduceat(bits, indptr[:-1]) - np.maximum.reduceat(bits, indptr[:-1])
-            each = row_numbers.reshape(len(first), ROWS_TOGETHER)
-            unlike = (np.diff(np.sort(each, axis=1), axis=1) != 0).all(axis=1)
-            sure = unlike & (surprise.reshape(each.shape).sum(axis=1) >= LEAST_BITS)
-            dated = (each ^ (stamps[taken].reshape(each.shape).astype(np.uint64) * MIXED_BY[2])) * MIXED_BY[1]
-            of_stretch = (dated * np.cumprod(np.full(ROWS_TOGETHER, MIXED_BY[0]))).sum(axis=1) + np.uint64(crc32(op.encode()))
-        self._rows += len(filled)
+            numbers, sure = _numbers(filled, first, stamps, rows)
+            numbers += np.repeat(np.array([crc32(op.encode()) for op in ops], np.uint64), [*map(len, firsts)])
+        stretches = [*zip(numbers.tolist(), chosen_by[first].tolist(), sure.tolist(), strict=True)]
+        at = 0
+        for log, some, own, (begin, end), held in zip(logs, map(len, firsts), every, edges, samples, strict=True):
+            log.take(stretches[at : at + some], own, end - begin, held)
+            at += some
+
+    def take(self, stretches: Sequence[tuple[int, int, bool]], every: int, rows: int, samples: int) -> None:
+        """Take stretches (number, what it is chosen by, whether it is sure) of so many rows and samples."""
+        self.every = max(self.every, every)
+        if not (chosen := [each for each in stretches if each[1] % self.every == 0]):
+            return
+        self._rows += rows
         self._samples += samples
-        self._kept.update(zip(of_stretch[sure].tolist(), chosen_by[first[sure]].tolist(), strict=True))
+        self._kept.update((number, by) for number, by, sure in chosen if sure)
         while len(self._kept) > MOST_KEPT:
-            self._every *= 2
-            self._kept = {number: by for number, by in self._kept.items() if by % self._every == 0}
+            self.every *= 2
+            self._kept = {number: by for number, by in self._kept.items() if by % self.every == 0}
 
     def finish(self, account: Account, kind: str) -> None:
         """Put it into the account, with the kind of the log and how many I/Os each stretch stands for."""
         if self._kept:
             sums = b64encode(np.array(sorted(self._kept), "<u8").tobytes()).decode()
-            each = max(1, self._every * self._samples // self._rows)
+            each = max(1, self.every * self._samples // self._rows)
             account.stretches.append({"path": account.path, "kind": kind, "every": each, "sums": sums})
+
+
+def _numbers(filled: Int, first: Int, stamps: Int, rows: tuple[Int, Int, Int]) -> tuple[NDArray[np.uint64], Bool]:
+    """Return a number of each stretch of rows, which begins with a `first` of those that are `filled`, and whether it is sure."""
+    taken = (first[:, None] + np.arange(ROWS_TOGETHER)).ravel()
+    of_row = filled[taken]
+    held = (rows[0][of_row + 1] - rows[0][of_row])[:, None]
+    some = np.arange(BINS_OF_ROW) * held // np.minimum(held, BINS_OF_ROW)
+    picked = (rows[0][of_row][:, None] + some)[some < held]
+    indptr = np.append(0, np.cumsum(np.minimum(held, BINS_OF_ROW)))
+    bins, counts = rows[1][picked].astype(np.uint64), rows[2][picked]
+    numbers = ((bins * MIXED_BY[0]) ^ (counts.astype(np.uint64) * MIXED_BY[1])) * MIXED_BY[2]
+    row_numbers = np.add.reduceat(numbers ^ (numbers >> np.uint64(29)), indptr[:-1])
+    bits = 1 + np.log2(np.pi * counts) / 2
+    surprise = np.add.reduceat(bits, indptr[:-1]) - np.maximum.reduceat(bits, indptr[:-1])
+    each = row_numbers.reshape(len(first), ROWS_TOGETHER)
+    unlike = (np.diff(np.sort(each, axis=1), axis=1) != 0).all(axis=1)
+    sure = unlike & (surprise.reshape(each.shape).sum(axis=1) >= LEAST_BITS)
+    dated = (each ^ (stamps[taken].reshape(each.shape).astype(np.uint64) * MIXED_BY[2])) * MIXED_BY[1]
+    return (dated * np.cumprod(np.full(ROWS_TOGETHER, MIXED_BY[0]))).sum(axis=1), sure
 
 
 class Chain:
@@ -1396,100 +1434,159 @@ class Scanner:
         return clock.NOT_A_ROW
 
 
-# Many small histogram logs in one pass over arrays: the intervals, accounts and last intervals that `hist.read` gives of each.
+# Many histogram logs in one pass over arrays: the intervals, accounts and last intervals that `hist.read` gives of each.
 #
 # A folder may hold ten thousand logs of 30 kB, and of such a log the fixed cost of some hundred NumPy calls is most of what
-# reading it takes. Only logs without any fault or peculiarity are read here, which are almost all: every line is a row of the
-# same columns, stamps never run back, counts are surely those of their interval, and no two logs are added up. Whatever is not
-# plain is left to `hist.read`, untouched: each repair and each refusal stands there alone.
+# reading it takes; of one of 3 MB it is as much as all else. Only logs without any fault or peculiarity are read here, which are
+# almost all: every line is a row of the same columns, stamps never run back, counts are surely those of their interval, and no
+# two logs are added up. Whatever is not plain is left to `hist.read`, untouched: each repair and each refusal stands there alone.
 
 
+WHOLE_TEXT = 1 << 18  # of a log that is parsed with others: joining larger ones costs more than it spares
 MOST_TEXT = 1 << 21  # parsed at once
+TOGETHER_ENTRIES = 1 << 19  # bins of logs that are taken in one pass; as many again may come with the last block
 
 Log = tuple[Path, Context]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Plain(Value):
-    """A log that may be plain: its number in the call, and its text."""
+    """A log that may be plain: its number in the call, and its text, `whole` or how it begins."""
 
     number: int
     path: Path
     context: Context
     text: bytes
+    whole: bool
 
 
-def read_many(logs: Sequence[Log]) -> tuple[list[Intervals[Series]], list[int]]:
-    """Return the intervals of all logs that are plain, and the numbers of those that are not, whose accounts are as they were.
+class _Shape:
+    """The logs of one number of columns that are taken together next, with their rows, and those whose text waits for others'."""
 
-    The accounts of the former are those of `hist.read`. Nothing is raised: what cannot be read is not plain.
+    def __init__(self, columns: int, layout: LogLinear, done: set[int]) -> None:
+        self._layout, self._done = layout, done
+        self._parser = Parser(columns, LEADING, 2 * TOGETHER_ENTRIES)
+        self._waiting: list[_Plain] = []
+        self._logs: list[_Plain] = []
+        self._lengths: list[int] = []
+        self._rows: list[Rows] = []
+        self._hopeless = False  # no log of the last ones was plain: large ones are not read twice for nothing
+
+    def intervals(self, log: _Plain) -> Iterator[Intervals[Series]]:
+        """Take another log; yield the intervals of all where there are enough of them."""
+        if log.whole:
+            self._waiting.append(log)
+            if sum(len(waiting.text) for waiting in self._waiting) > MOST_TEXT:
+                self._parse()
+        elif not self._hopeless and (rows := self._of_file(log)):
+            self._keep([log], [sum(map(len, rows))], rows)
+        if sum(len(rows.bins) for rows in self._rows) >= TOGETHER_ENTRIES:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[Intervals[Series]]:
+        """Yield the intervals of the logs that are left."""
+        self._parse()
+        if self._logs:
+            logs, lengths, rows = self._logs, self._lengths, integers.concatenate(self._rows)
+            self._logs, self._lengths, self._rows = [], [], []
+            self._parser.renew()
+            before = len(self._done)
+            yield from _Batch(logs, lengths, rows, self._layout).intervals(self._done)
+            self._hopeless = len(self._done) == before
+
+    def _keep(self, logs: list[_Plain], lengths: list[int], rows: list[Rows]) -> None:
+        self._logs += logs
+        self._lengths += lengths
+        self._rows += rows
+
+    def _parse(self) -> None:
+        """Parse the texts that wait; where one has a line that is no row, the others without it."""
+        stack, self._waiting = [self._waiting], []
+        while stack:
+            some = stack.pop()
+            rows = self._parser.parse(np.frombuffer(b"".join(log.text for log in some), np.uint8)) if some else None
+            if rows is not None:
+                self._keep(some, [log.text.count(b"\n") for log in some], [rows])
+            elif len(some) > 1:
+                stack += [some[: len(some) // 2], some[len(some) // 2 :]]
+
+    def _of_file(self, log: _Plain) -> list[Rows]:
+        """Return the rows of a log block by block, none where it has a line that is no row."""
+        found: list[Rows] = []
+        with suppress(InputError):
+            for block in blocks(log.path):
+                if (rows := self._parser.parse(np.frombuffer(block, np.uint8))) is None:
+                    return []
+                found.append(rows)
+            return found
+        return []
+
+
+def read_many(logs: Sequence[Log], left: list[int]) -> Iterator[Intervals[Series]]:
+    """Yield the intervals of all logs that are plain; at the end `left` has the numbers of those that are not.
+
+    The accounts of the former are those of `hist.read`, those of the latter as they were. Nothing is raised: what cannot be read
+    is not plain.
     """
-    by_shape: dict[tuple[int, int | None], list[_Plain]] = {}
+    shapes: dict[tuple[int, int | None], _Shape | None] = {}
+    done: set[int] = set()
     for number, (path, context) in enumerate(logs):
         several = context.siblings or context.spans or context.stages or max(context.segments.values(), default=0) > 1
         several = several or COARSEST in context.options
-        if (path.suffix not in COMPRESSED and not several) and (text := _text(path)):
-            columns = text.count(b",", 0, text.index(b"\n")) + 1
-            by_shape.setdefault((columns, context.recorded_unit_ns), []).append(_Plain(number, path, context, text))
-    intervals: list[Intervals[Series]] = []
-    done: set[int] = set()
-    for (columns, unit_ns), mine in by_shape.items():
-        shape = layout_of(columns, unit_ns)
-        if shape is not None and shape[0] == LEADING:
-            for some, rows in _parsed(Parser(columns, LEADING), mine):
-                intervals += _Batch(some, rows, shape[1]).intervals(done)
-    return intervals, [number for number in range(len(logs)) if number not in done]
+        text, whole = _text(path) if path.suffix not in COMPRESSED and not several else (b"", True)
+        if text:
+            shape = text.count(b",", 0, text.index(b"\n")) + 1, context.recorded_unit_ns
+            if shape not in shapes:
+                found = layout_of(*shape)
+                shapes[shape] = _Shape(shape[0], found[1], done) if found is not None and found[0] == LEADING else None
+            if (mine := shapes[shape]) is not None:
+                yield from mine.intervals(_Plain(number, path, context, text, whole))
+    for mine in shapes.values():
+        yield from mine.rest() if mine is not None else ()
+    left += [number for number in range(len(logs)) if number not in done]
 
 
-def _text(path: Path) -> bytes:
-    """Return a whole small log; nothing of one that is large, breaks off, has a byte order mark or cannot be read."""
+def _text(path: Path) -> tuple[bytes, bool]:
+    """Return a log, or how a larger one begins, and whether it is whole; nothing of one that cannot be plain.
+
+    That is one that is too large, breaks off, has a byte order mark or cannot be read.
+    """
     try:
         with path.open("rb", buffering=0) as stream:
-            text = stream.read(SMALL + 1) or b""
+            size = os.fstat(stream.fileno()).st_size
+            text = stream.read(WHOLE_TEXT if size <= WHOLE_TEXT else HEAD) or b""
     except OSError:
-        return b""
-    return text if len(text) <= SMALL and text.endswith(b"\n") and not mark_of(text) else b""
-
-
-def _parsed(parser: Parser, logs: list[_Plain]) -> Iterator[tuple[list[_Plain], Rows]]:
-    """Yield logs with their rows; where one has a line that is no row, the others without it."""
-    stack = []
-    size = first = 0
-    for place, log in enumerate(logs):
-        size += len(log.text)
-        if size > MOST_TEXT:
-            stack.append(logs[first:place])
-            first, size = place, len(log.text)
-    stack.append(logs[first:])
-    while stack:
-        some = stack.pop()
-        rows = parser.parse(np.frombuffer(b"".join(log.text for log in some), np.uint8)) if some else None
-        if rows is not None:
-            yield some, rows
-        elif len(some) > 1:
-            stack += [some[: len(some) // 2], some[len(some) // 2 :]]
+        return b"", False
+    whole = len(text) == size
+    plain = size <= SMALL and not mark_of(text) and (text.endswith(b"\n") if whole else b"\n" in text)
+    return (text, whole) if plain else (b"", whole)
 
 
 class _Batch:
     """The rows of logs of one layout, by log and direction (a chain), and which of the logs turned out to be plain."""
 
-    def __init__(self, logs: list[_Plain], rows: Rows, layout: LogLinear) -> None:
+    def __init__(self, logs: list[_Plain], lengths: list[int], rows: Rows, layout: LogLinear) -> None:
         self.logs = logs
         self.layout = layout
         self.rows = rows
         self.first = np.zeros(len(logs) + 1, np.int64)  # row of each log
-        np.cumsum([log.text.count(b"\n") for log in logs], out=self.first[1:])
+        np.cumsum(lengths, out=self.first[1:])
         log_of_row = np.repeat(np.arange(len(logs)), np.diff(self.first))
         stamps, op = rows.lead[:, 0], rows.lead[:, 1]
         odd = (stamps >= clock.LAST_STAMP_MS) | (op >= len(OPS)) | (rows.indptr[1:] <= rows.indptr[:-1])
-        odd[np.searchsorted(rows.indptr, np.flatnonzero(rows.counts > repairs.IMPLAUSIBLE), side="right") - 1] = True
+        if huge := int(rows.counts.max(initial=0)) > repairs.IMPLAUSIBLE:
+            odd[np.searchsorted(rows.indptr, np.flatnonzero(rows.counts > repairs.IMPLAUSIBLE), side="right") - 1] = True
         self.plain = np.ones(len(logs), np.bool_)
         self.plain[log_of_row[odd]] = False
         # From here on in the order of chains, and within them in that of the file; odd rows are of no direction.
         chain = log_of_row * len(OPS) + np.where(odd, 0, op).astype(np.int64)
         order = np.argsort(chain, kind="stable")
-        self.indptr, flat = gather(rows.indptr, order)
-        self.bins, self.counts = rows.bins[flat], np.where(rows.counts > repairs.IMPLAUSIBLE, 0, rows.counts)[flat].view(np.int64)
+        counts = (np.where(rows.counts > repairs.IMPLAUSIBLE, 0, rows.counts) if huge else rows.counts).view(np.int64)
+        self.indptr, self.bins, self.counts = rows.indptr, rows.bins, counts
+        if (order[1:] < order[:-1]).any():
+            self.indptr, flat = gather(rows.indptr, order)
+            self.bins, self.counts = rows.bins[flat], counts[flat]
+        self.samples = row_sums(self.indptr, self.counts)
         self.stamps = np.where(odd, 0, stamps).astype(np.int64)[order]
         self.log_of_row = log_of_row[order]
         self.lengths = np.bincount(chain, minlength=len(logs) * len(OPS)).reshape(len(logs), len(OPS))
@@ -1541,7 +1638,7 @@ class _Batch:
         periods = np.array([period_ms(log.context.options) for log in self.logs], np.int64)
         number = np.arange(len(self.stamps)) - np.repeat(self.chain_at[:-1], self.lengths.reshape(-1))
         late = self.stamps - number * periods[self.log_of_row]
-        in_time = np.append((row_sums(self.indptr, self.counts) > 1)[1:] | self.began[1:], [True])
+        in_time = np.append((self.samples > 1)[1:] | self.began[1:], [True])
         rows, firsts = np.flatnonzero(in_time), np.flatnonzero(self.began)
         chain = np.cumsum(self.began)[rows] - 1
         least, most = np.full(len(firsts), clock.LAST_STAMP_MS), np.full(len(firsts), -clock.LAST_STAMP_MS)
@@ -1560,7 +1657,7 @@ class _Batch:
     def _clocks(self) -> list[Chains | None]:
         """Return how the stamps of each plain log are to be read."""
         steps = (self.stamps - self.before)[~self.began]
-        several = (row_sums(self.indptr, self.counts) != 1)[~self.began]
+        several = (self.samples != 1)[~self.began]
         bounds = np.append(0, np.cumsum(~self.began))[self.chain_at[:: len(OPS)]].tolist()
         first_ms = self.rows.lead[self.first[:-1], 0].tolist()
         clocks: list[Chains | None] = []
@@ -1603,7 +1700,7 @@ class _Batch:
         self.plain[self.log_of_row[late | (self.stamps - start > clock.DAY_MS)]] = False
         timed = np.array([log_chains is not None and log_chains.period_ms > 0 for log_chains in chains])
         firsts = np.flatnonzero(self.began & timed[self.log_of_row])
-        until, _ = settled_ms(self.stamps, row_sums(self.indptr, self.counts), self.began, interval[self.log_of_row], firsts)
+        until, _ = settled_ms(self.stamps, self.samples, self.began, interval[self.log_of_row], firsts)
         until = np.maximum(until, start)
         start, end, until = start * MS + zero, self.stamps * MS + zero, until * MS + zero
         for number in np.flatnonzero(self.plain).tolist() if not _are_instants(start, end) else ():
@@ -1615,11 +1712,18 @@ class _Batch:
         """Return the last intervals that fio's JSON adds to plain logs, and fill the accounts of the logs."""
         there = self.lengths.reshape(-1) > 0
         group = np.repeat(np.cumsum(there) - 1, self.lengths.reshape(-1))
-        pointers, bins, counts = sum_rows(self.indptr, self.bins, self.counts, group, int(there.sum()))
-        samples, each = row_sums(pointers, counts).tolist(), row_sums(self.indptr, self.counts)
+        groups = int(there.sum())
+        apart = sum_apart([(group, self.indptr, self.bins, self.counts)], groups)
+        pointers, bins, counts = apart or sum_rows(self.indptr, self.bins, self.counts, group, groups)
+        samples = row_sums(pointers, counts).tolist()
         bounds, edges = pointers.tolist(), self.chain_at.tolist()
         place = (np.cumsum(there) - 1).tolist()
         tails: list[Intervals[Series]] = []
+        mine = np.flatnonzero(there & np.repeat(self.plain, len(OPS)))
+        copied = [log_chains.copied for chain in mine.tolist() if (log_chains := chains[chain // len(OPS)]) is not None]
+        held = [samples[place[chain]] for chain in mine.tolist()]
+        ops, where = [OPS[chain % len(OPS)] for chain in mine.tolist()], (self.chain_at[mine], self.chain_at[mine + 1])
+        Copied.add_each(copied, ops, where, self.stamps, (self.indptr, self.bins, self.counts), held)
         for number, log_chains in enumerate(chains):
             if log_chains is None or not self.plain[number]:
                 continue
@@ -1633,10 +1737,8 @@ class _Batch:
                 entries = slice(bounds[at], bounds[at + 1])
                 begin, last = int(start[edges[chain]]), int(end[edges[chain + 1] - 1])
                 rows = slice(max(edges[chain], edges[chain + 1] - LOOK_AHEAD), edges[chain + 1])
-                newest = each[rows], start[rows], end[rows]
+                newest = self.samples[rows], start[rows], end[rows]
                 log_chains.whole(OPS[code], (begin, last), bins[entries], counts[entries], newest)
-                mine = slice(edges[chain], edges[chain + 1])
-                log_chains.copied.add(OPS[code], self.stamps[mine], self._rows_at(mine), samples[at])
                 account.samples += samples[at]
             tail = list(log_chains.tail({}))
             if all(_are_instants(part.start_ns, part.end_ns) for part in tail):
@@ -1645,12 +1747,6 @@ class _Batch:
                 self.plain[number] = False
                 account.replace(Account(path=account.path, notes=notes))
         return tails
-
-    def _rows_at(self, rows: slice) -> tuple[Int, Int, Int]:
-        """Return the row pointers, bins and counts of some rows in a row."""
-        indptr = self.indptr[rows.start : rows.stop + 1]
-        entries = slice(indptr[0], indptr[-1])
-        return indptr - indptr[0], self.bins[entries], self.counts[entries]
 
     def _series(self) -> tuple[Int, tuple[Series, ...]]:
         """Return the series of each row as a code, and the series."""

@@ -37,6 +37,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -152,11 +153,9 @@ def _shape(rows: Sequence[Sequence[bytes]], direction: int, context: Context, pa
 def rows_of_text(text: bytes) -> Sequence[Sequence[bytes]]:
     """Return the cells of the first rows that have the commonest number of columns."""
     lines = text.split(b"\n")
-    rows = [
-        line.translate(None, b" \t\r").split(b",")
-        for line in (lines[:-1] or lines)[: 2 * LOOKED_AT]
-        if ROW.match(line) and FEWEST <= line.count(b",") + 1 <= MOST
-    ][:LOOKED_AT]
+    first = (lines[:-1] or lines)[: 2 * LOOKED_AT]
+    sound = (line for line in first if ROW.match(line) and FEWEST <= line.count(b",") + 1 <= MOST)
+    rows = [line.translate(None, b" \t\r").split(b",") for line in islice(sound, LOOKED_AT)]
     widths = Counter(len(cells) for cells in rows)
     if not widths:
         return []
@@ -361,17 +360,17 @@ class _Rows:
             issued, offset, size = (None if column is None else column[good] for column in (issued, offset, size))
         latency = value * self.shape.unit_ns if self.shape.unit_ns > 1 else value
         end = self._ends(time, latency, issued)
-        if not self.unix and len(end) and int(latency.max()) > int(end.min()):
+        base = (0 if self.unix else self.zero_ns) + self.context.offset_ns
+        table = tuple(self.context.series.replaced(op=op) for op in OPS)
+        events = Events(table, direction, end + base if base else end, latency, offset=offset, size=size)
+        if not self.unix and len(end) and events.reach.slowest > events.reach.first_end - base:
             # I/Os that would have begun before the log did: in the right unit there are none, but for a ramp's.
             early = np.flatnonzero(latency > end + MS)
             if len(early):
                 self.early_line = self.early_line or int(lines[early[0]])
                 self.early += len(early)
         self.context.account.accept(len(end))
-        base = (0 if self.unix else self.zero_ns) + self.context.offset_ns
-        series = self.context.series
-        table = tuple(series.replaced(op=op) for op in OPS)
-        return Events(table, direction, end + base if base else end, latency, offset=offset, size=size)
+        return events
 
     def _faults(self, time: Int, value: Int, direction: Int, size: Int, lines: Int) -> Bool | None:
         """Return which rows are left out, counted by reason; None if all are taken."""
