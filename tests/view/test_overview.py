@@ -108,7 +108,11 @@ def test_threads_in_slices_of_time_are_what_the_store_answers(stored, monkeypatc
 @pytest.mark.cases(3)
 @pytest.mark.parametrize(
     "question",
-    [Question(), Question(by=("job",), step=2 * SECOND), Question(begin=Instant(ZERO + 7 * SECOND), where={"host": "ceph-[abc]"})],
+    [
+        Question(),
+        Question(by=("job",), step=2 * SECOND),
+        Question(begin=Instant(ZERO + 7 * SECOND), where={"host": "ceph-[abc]"}),
+    ],
 )
 def test_many_hosts_are_asked_for_in_slices_of_time(stored, question, monkeypatch):
     """Bins of all hosts are never held together; the page is that of an answer that holds them."""
