@@ -750,8 +750,9 @@ def _laid(chunks: list[Intervals[Key]], table: Sequence[Key], series: Int, order
 
 def _joined_tables(chunks: Sequence[Intervals[Key]]) -> tuple[list[Key], Int]:
     """Return the keys of all chunks, each once, and what the rows of all chunks are of these."""
-    if all(chunk.table is chunks[0].table for chunk in chunks):  # pieces of the same rows, which may have thousands of keys
-        return list(chunks[0].table), np.concatenate([chunk.series for chunk in chunks])
+    first = chunks[0].table
+    if all(chunk.table is first for chunk in chunks) and len(set(first)) == len(first):  # pieces of rows of thousands of keys
+        return list(first), np.concatenate([chunk.series for chunk in chunks])
     table: dict[Key, int] = {}
     series = []
     for chunk in chunks:

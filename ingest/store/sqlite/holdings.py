@@ -185,23 +185,30 @@ class _Groups:
 
     def __init__(self, run: str, kind: str) -> None:
         self._run, self._kind, self.weighted = run, kind, kind.endswith(IN_FLIGHT)
-        self._places: dict[tuple[str, str, str], int] = {}
-        self._read: dict[tuple[str, ...], Int] = {}
+        self._read: dict[tuple[str, ...], tuple[Int, Int]] = {}
+        self._places: dict[tuple[str, str], int] = {}  # of an operation and its host
+        self._layouts: dict[str, int] = {}
         self.table: tuple[Series, ...] = ()
-        self.layouts: list[str] = []
 
-    def codes(self, texts: Sequence[tuple[str, ...]]) -> Int:
-        """Return the number of the group of each row, of several rows a text."""
+    def of(self, texts: Sequence[tuple[str, ...]]) -> tuple[Int, Int]:
+        """Return the place of each row in `table`, and of its layout in `layouts`; of several rows a text."""
         if len(self._read) > MOST_TEXTS:
             self._read = {}
         for each in dict.fromkeys(texts):
             if each not in self._read:
-                own = list(zip(*map(json.loads, each), strict=True))
-                self._read[each] = np.array([self._places.setdefault(group, len(self._places)) for group in own], np.int64)
+                ops, hosts, layouts = map(json.loads, each)
+                places = [self._places.setdefault(own, len(self._places)) for own in zip(ops, hosts, strict=True)]
+                named = [self._layouts.setdefault(layout, len(self._layouts)) for layout in layouts]
+                self._read[each] = np.array(places, np.int64), np.array(named, np.int64)
         if len(self._places) > len(self.table):
-            self.table = tuple(Series(run=self._run, host=host, op=op, kind=self._kind) for op, host, _ in self._places)
-            self.layouts = [layout for _, _, layout in self._places]
-        return np.concatenate([self._read[each] for each in texts])
+            self.table = tuple(Series(run=self._run, host=host, op=op, kind=self._kind) for op, host in self._places)
+        codes, layouts = zip(*(self._read[each] for each in texts), strict=True)
+        return np.concatenate(codes), np.concatenate(layouts)
+
+    @property
+    def layouts(self) -> list[Layout]:
+        """Return the layouts that were met."""
+        return [layout_in(name) for name in self._layouts]
 
 
 def _parts(held: Sequence[tuple[Any, ...]], groups: _Groups) -> Iterator[Intervals[Series]]:
@@ -209,17 +216,17 @@ def _parts(held: Sequence[tuple[Any, ...]], groups: _Groups) -> Iterator[Interva
     start, end, *cells = zip(*held, strict=True)
     packed = Packed(*cells[: len(Packed._fields)])
     listed = cells[len(Packed._fields) :]
-    codes, told = groups.codes(list(zip(*listed[: len(KEY)], strict=True))), listed[len(KEY) :]
+    (codes, own_layout), told = groups.of(list(zip(*listed[: len(KEY)], strict=True))), listed[len(KEY) :]
     starts, ends = (np.repeat(np.array(times, np.int64), packed.number) for times in (start, end))
     check_times(starts, ends)
     indptr, bins, counts, count = packed.entries()
     columns = groups.table, codes, starts, ends, indptr, bins, counts
-    there = list(dict.fromkeys(groups.layouts[code] for code in distinct(codes).tolist()))
-    for name in there:
-        layout = layout_in(name)
+    there = distinct(own_layout).tolist()
+    for place in there:
+        layout = groups.layouts[place]
         part = Intervals(layout, *columns, _exact(layout, *map(listed_in, told)) if told else None, count)
         if len(there) > 1:
-            part = part.take(np.flatnonzero(np.array([each == name for each in groups.layouts])[codes]))
+            part = part.take(np.flatnonzero(own_layout == place))
         check_bins(layout, part.indptr, part.bins, part.counts, None if groups.weighted else part.completions)
         exact = None if part.exact is None or part.exact.says_nothing else part.exact
         yield replace(part, exact=exact, completions=part.completions if groups.weighted else None)
