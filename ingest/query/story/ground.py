@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -529,14 +528,17 @@ def as_one(rows: Intervals[Group]) -> Intervals[Group]:
 
 def peers_of(ground: Ground, group: int) -> list[int]:
     """Return the groups that do the same as a group on another host (or volume, or job): its peers."""
-    return [code for code in _doing_the_same(ground.groups)[group].tolist() if code != group]
+    return [code for code in doing_the_same(ground)[group].tolist() if code != group]
 
 
-@lru_cache(maxsize=4)
-def _doing_the_same(groups: tuple[Labels, ...]) -> list[Int]:
-    """Return of each group the groups that do the same, itself among them."""
+def doing_the_same(ground: Ground) -> list[Int]:
+    """Return of each group the groups that do the same, itself among them: one array for all of these."""
+    return ground.once(_doing_the_same)
+
+
+def _doing_the_same(ground: Ground) -> list[Int]:
     alike: dict[Labels, list[int]] = {}
-    work = [tuple((name, value) for name, value in labels if name not in MEMBERS) for labels in groups]
+    work = [tuple((name, value) for name, value in labels if name not in MEMBERS) for labels in ground.groups]
     for code, does in enumerate(work):
         alike.setdefault(does, []).append(code)
     codes = {does: np.array(some) for does, some in alike.items()}
@@ -829,7 +831,7 @@ class Usual:
 
     def __init__(self, levels: Float, ground: Ground, times: float) -> None:
         self._levels = levels
-        self._same = _doing_the_same(ground.groups)
+        self._same = doing_the_same(ground)
         self._usual: dict[int, Int] = {}
         self._times = times
 

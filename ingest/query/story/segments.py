@@ -117,9 +117,11 @@ def gatherings(groups: Sequence[Labels]) -> list[Together]:
     for code, labels in enumerate(groups):
         for label in labels:
             having.setdefault(label, set()).add(code)
+    every = range(len(groups))
     named = [*((label,) for label in having), *dict.fromkeys(member(labels) for labels in groups)]
-    described = (tuple(sorted(set(range(len(groups))).intersection(*(having[label] for label in who)))) for who in named)
-    sets = dict.fromkeys((tuple(range(len(groups))), *described, *((code,) for code in range(len(groups)))))
+    shared = (sorted((having[label] for label in who), key=len) for who in named)
+    described = (tuple(sorted(some[0].intersection(*some[1:]))) if some else tuple(every) for some in shared)
+    sets = dict.fromkeys((tuple(every), *described, *((code,) for code in every)))
     everywhere = {label for label in common(groups) if label[0] != HOST}
     gathered = []
     for members in sorted(sets, key=lambda members: -len(members)):

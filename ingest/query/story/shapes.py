@@ -47,6 +47,7 @@ from ingest.query.story.ground import (
     beyond_peers,
     binned,
     covered_groups,
+    doing_the_same,
     is_lost,
     known_mean,
     known_median,
@@ -416,6 +417,35 @@ class Level(NamedTuple):
         return self.above_ns if math.isinf(self.upto_ns) else self.upto_ns
 
 
+class Beside:
+    """A level of all groups in stretches, NaN in those that are left aside: what it is in the middle, and who is usual by it.
+
+    What is known of all that do the same is found once, not once a group.
+    """
+
+    def __init__(self, level: Level, ns: Float, ground: Ground) -> None:
+        self.level, self.ns = level, ns
+        self.middles = known_median(ns, axis=1)
+        self.usual = Usual(self.middles, ground, BEYOND)
+        self._known: dict[int, Int] = {}
+        self._holds: dict[int, bool] = {}
+
+    def holds(self, alike: Int) -> bool:
+        """Return whether it is a level of all groups that do the same."""
+        first = int(alike[0])
+        if first not in self._holds:
+            self._holds[first] = len(self.level.groups) == len(self.ns) or self.level.groups.issuperset(alike.tolist())
+        return self._holds[first]
+
+    def unknown(self, code: int, alike: Int) -> Bool:
+        """Return in which stretches it is known of none of the peers of a group."""
+        first = int(alike[0])
+        if first not in self._known:
+            self._known[first] = (~np.isnan(self.ns[alike])).sum(axis=0)
+        none: Bool = self._known[first] == ~np.isnan(self.ns[code])
+        return none
+
+
 class Slower(NamedTuple):
     """A group that is slower than its peers: how many times, its value and that of the middle peer in ns, at which level."""
 
@@ -451,13 +481,10 @@ def beside_peers(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     often = sum((event.astype(np.int64) for event in events), np.zeros(stretches.samples.shape, np.int64))
 
     @lru_cache(maxsize=2)  # what most members have, who have no event of their own, and that of one who has
-    def beside(own_events: tuple[int, ...]) -> list[tuple[Level, Float, Float, Usual]]:
-        """Return each level, that in stretches without the events of others, the middle of these by group, who is usual by it."""
+    def beside(own_events: tuple[int, ...]) -> list[Beside]:
+        """Return each level in stretches without the events of others."""
         aside = often > sum((events[at].astype(np.int64) for at in own_events), np.zeros_like(often))
-        counting = [np.where(aside, np.nan, level.ns) for level in levels]
-        middles = [known_median(each, axis=1) for each in counting]
-        usual = (Usual(each, ground, BEYOND) for each in middles)
-        return list(zip(levels, counting, middles, usual, strict=True))
+        return [Beside(level, np.where(aside, np.nan, level.ns), ground) for level in levels]
 
     filled = stretches.samples
     slower = [_slower(ground, filled[code], beside(tuple(own.get(code, ()))), code) for code in range(len(ground.groups))]
@@ -479,7 +506,8 @@ def _levels(ground: Ground, stretches: Stretches, so_far: Sequence[Claim]) -> li
     for claim in so_far:
         if claim.kind == MODES:
             valley, groups = float(claim.details["valley_ns"]), covered_groups(ground, claim.who)
-            if not any(len(groups) > len(peers := peers_of(ground, code)) and groups.issuperset(peers) for code in groups):
+            same = (doing_the_same(ground)[code] for code in groups)
+            if not any(len(groups) >= len(alike) and groups.issuperset(alike.tolist()) for alike in same):
                 continue  # nobody is compared by it
             wanted += [("p50", 0.5, 0.0, valley, groups), ("p50", 0.5, valley, math.inf, groups)]
     found = stretches.quantiles([(share, low, high) for _, share, low, high, _ in wanted])
@@ -488,30 +516,27 @@ def _levels(ground: Ground, stretches: Stretches, so_far: Sequence[Claim]) -> li
     ]
 
 
-def _slower(ground: Ground, filled: Float, levels: Sequence[tuple[Level, Float, Float, Usual]], code: int) -> list[Slower]:
+def _slower(ground: Ground, filled: Float, levels: Sequence[Beside], code: int) -> list[Slower]:
     """Return at which levels a group is slower than its peers: p50, p99, and both of its modes where it is so at both.
 
-    `filled` are its samples by stretch; of each level what it is beside events of others, and the middle of that by group.
+    `filled` are its samples by stretch.
     """
-    alike = peers_of(ground, code)
-    if not alike or filled.sum() < SAMPLED or (filled > 0).sum() < LEAST_STRETCHES:
+    alike = doing_the_same(ground)[code]
+    if len(alike) < 2 or filled.sum() < SAMPLED or (filled > 0).sum() < LEAST_STRETCHES:  # itself alone
         return []
     out = []
-    for level, counting, middles, usual in levels:
-        if len(level.groups) < len(ground.groups) and not level.groups.issuperset((code, *alike)):
-            continue
-        none = np.isnan(counting[alike]).all(axis=0)
+    for every in (each for each in levels if each.holds(alike)):
+        beside, level, none = every, every.level, every.unknown(code, alike)
         if none.any():
-            counting = np.where(none, level.ns, counting)  # noqa: PLW2901  as of all members
-            middles = known_median(counting, axis=1)  # noqa: PLW2901
-            usual = Usual(middles, ground, BEYOND)  # noqa: PLW2901
-        peers = usual.peers(code)
-        throughout = beyond_peers(counting, peers, code, BEYOND)
+            beside = Beside(level, np.where(none, level.ns, every.ns), ground)  # as of all members
+        peers = beside.usual.peers(code)
+        throughout = beyond_peers(beside.ns, peers, code, BEYOND)
         if throughout < PEERS_MOST:
             continue
         value, theirs = float(level.whole_ns[code]), sorted(level.whole_ns[peers].tolist())[(len(peers) - 1) // 2]
         if apart(ground, theirs, value):
-            worse = tuple(peer for peer in alike if peer not in peers and middles[peer] > middles[code])
+            above = alike[beside.middles[alike] > beside.middles[code]]
+            worse = tuple(sorted({*above.tolist()}.difference(peers)))
             op = dict(ground.groups[code]).get(OP, "")
             out.append(Slower(value / theirs, value, theirs, level, op, throughout, worse))
     sides = Counter(each.level.valley_ns for each in out)

@@ -306,7 +306,7 @@ def story_of(ground: Ground, source: str = "", question: Question = WHOLE, detec
     parts = ground.finer or ground  # claims may name these
     kept = unexplained_claims(parts, joined(parts, claims))
     facts = [claim for claim in kept if claim.kind == MODES and not claim.details["changes"]]
-    kept = [claim for claim in kept if not any(claim is fact for fact in facts)]
+    kept = [claim for claim in kept if claim.kind != MODES or claim.details["changes"]]
     excess = excess_with_peers(ground, kept)
     shares = allotted(kept, excess, ground.excess_ns)
     total = float(excess.sum())
