@@ -85,6 +85,6 @@ def _label(name: str, unordered: Intervals[Group], low: int, step: int) -> dict[
         steps(part.bins, part.indptr[:-1]),
         part.counts,
     )
-    packed = base64.b64encode(zlib.compress(b"".join(map(planes, columns)), 9)).decode("ascii")
+    packed = base64.b64encode(zlib.compress(b"".join(map(planes, columns)), 6)).decode("ascii")
     keys = [dict(zip(("value", "op", "kind"), map(printable, part.table[code]), strict=True)) for code in codes.tolist()]
     return {"name": name, "keys": keys, "rows": sizes.tolist(), "entries": len(part.bins), "data": packed}
