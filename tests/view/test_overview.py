@@ -137,7 +137,10 @@ def test_a_page_tells_the_story_that_the_store_keeps(stored, monkeypatch):
     monkeypatch.setattr(report, "story_of_overview", lambda *_: None)
     assert computed.findings and report._story(stored, run, Question(by=("host",), force=True)) == computed
     assert report._story(stored, run, Question(where={"op": "read"})) is None, "of a part it is computed"
-    assert report._story(stored, replace(run, fine=run.cluster, threads=replace(run.threads, step_ns=1)), Question()) is None
+    one_host = replace(run, fine=run.cluster, threads=replace(run.threads, step_ns=2 * computed.step_ns))
+    assert report._story(stored, one_host, Question()) is None, "threads are in wider windows"
+    fleet = replace(run, fine=replace(run.fine, step_ns=computed.step_ns // 5))
+    assert report._story(stored, fleet, Question()) == computed, "members are judged in wider windows than a page of them has"
 
 
 def test_a_label_of_which_no_page_has_room_for_the_cells_is_not_held(monkeypatch):

@@ -29,6 +29,7 @@ from ingest.query.plan import settled
 from ingest.query.precision import precision_from
 from ingest.query.question import UNLIKE_BINS, Answer, Question, samples_by_kind, selected_runs
 from ingest.query.slowest import slowest_operations
+from ingest.query.story.ground import members_of
 from ingest.query.story.stored import is_whole
 from ingest.query.story.story import story_of_overview
 from ingest.query.sweeps import Sweep, swept
@@ -478,13 +479,13 @@ def _ghost(source: Origin, question: Question, taken: Sequence[str], *, full: bo
 
 
 def _story(source: Origin, run: Overview, question: Question, named: str = "") -> Story:
-    """Return what happened in a run: what a store keeps of all of it, where that is of the windows of the page; else computed."""
+    """Return what happened in a run: what a store keeps of all of it, unless wider windows of the page would tell."""
     kept = source.offers.get(FINDINGS)
     if kept is not None and len(run.cluster.runs) == 1 and not run.extra and is_whole(replace(question, by=(), force=False)):
         told = kept(*run.cluster.runs, named)
-        # Of one host it would be computed from its threads, where these have bins.
-        windows = {run.fine.step_ns, *(() if run.thread_tails else (run.threads.step_ns,))}
-        if told is not None and windows == {told.step_ns}:
+        # Of one host it would be computed from its threads, where these have bins; what is told in wider windows from neither.
+        of_one = len(members_of(run.fine)) == 1 and not run.thread_tails
+        if told is not None and told.step_ns >= max(run.fine.step_ns, run.threads.step_ns if of_one else 0):
             return told
     return story_of_overview(source, with_every_host(source, run), question, named)
 
