@@ -21,7 +21,7 @@ const story = (() => {
     const told = ({ from_s: from, to_s: to }, text) => inClock(text, ...[from, to].map((seconds) => now().run.start + 1000 * seconds));
     // How much of the excess latency it accounts for, as a bar.
     function shareOf({ share }) {
-      const bar = charting.make("span", { className: "share", title: "share of all excess latency" }, `${Math.round(100 * share)} %`);
+      const bar = charting.make("span", { className: "share", title: "share of all excess latency" }, `${share > 0 && share < 0.005 ? "< 1" : Math.round(100 * share)} %`);
       bar.style.setProperty("--share", share);
       return bar;
     }
