@@ -145,7 +145,7 @@ def check(
             return compared(asked, own, run, runs, selection)
         step = own.window_ns
         if step not in lives:
-            question = _whole_run(run, step, () if indexed else (HOST,))
+            question = _whole_run(run, step, () if indexed and _without_hosts(own) else (HOST,))
             lives[step] = _life(asked(question), run, (finals or {}).get(run, FOREVER), noted if phased else None)
         of_run, said = _of_run(asked, own, lives[step], selection, indexed=indexed)
         warnings.update(dict.fromkeys(said))
@@ -321,7 +321,7 @@ def _of_run(
     by = objective.by if HOST in objective.by else (*objective.by, HOST)
     question = _whole_run(life.run, objective.window_ns, by)
     question = replace(question, where={**objective.where, **question.where})
-    alone = replace(question, by=objective.by) if indexed and isinstance(objective.promise, Latency) else question
+    alone = replace(question, by=objective.by) if indexed and _without_hosts(objective) else question
     try:
         answer = ask(alone)
         if alone != question and not _of_one_kind(answer):
@@ -340,6 +340,11 @@ def _of_run(
 
 
 ROWS_A_SLICE = 1 << 16  # of episodes: some 40 MB
+
+
+def _without_hosts(objective: Objective) -> bool:
+    """Return whether an objective is judged without its hosts, which are asked for in episodes alone."""
+    return HOST not in objective.by and isinstance(objective.promise, Latency)
 
 
 def _of_one_kind(answer: Answer) -> bool:
