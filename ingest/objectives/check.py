@@ -35,7 +35,7 @@ from ingest.core.labels import (
     wanted_and_others,
 )
 from ingest.core.layout import Mixed
-from ingest.core.marks import FOREVER, OUTSIDE, InstantError, Mark, stretches
+from ingest.core.marks import FOREVER, OUTSIDE, InstantError, Mark, joined, stretches
 from ingest.core.objective import VIOLATE, AnyObjective, Latency, Objective, Rate, RunObjective
 from ingest.core.units import Instant, format_duration
 from ingest.objectives.baseline import Comparison, compared
@@ -334,7 +334,9 @@ def _of_run(
         return verdicts(objective, no_windows(), [group], life.within(objective.window_ns), ""), _all_of_it(objective, life)
     steady = filter(None, [steady_words(selection, life.run, life.zero_ns, min(life.to_ns, span_of(answer.parts)[1]))])
     found = judged(objective, answer, life)
-    if HOST not in answer.by and (spans := _spans(found)):
+    if HOST not in answer.by and (
+        spans := joined((each.start_ns, each.end_ns) for verdict in found for each in verdict.episodes)
+    ):
         found = with_worst_hosts(found, _in_spans(ask, question, spans, answer.series), answer.by, objective, life_ns=0)
     return found, (*steady, *answer.warnings, *_all_of_it(objective, life))
 
@@ -350,15 +352,6 @@ def _without_hosts(objective: Objective) -> bool:
 def _of_one_kind(answer: Answer) -> bool:
     """Return whether all bins are of one layout, and no events have weights: only then a sum of hosts is what is stored of it."""
     return answer.weights is None and not any(isinstance(part.layout, Mixed) for part in answer.parts)
-
-
-def _spans(found: Iterable[Verdict]) -> list[tuple[int, int]]:
-    """Return from when to when episodes are, those that overlap as one, in order of time."""
-    spans: list[tuple[int, int]] = []
-    for begin, end in sorted((each.start_ns, each.end_ns) for verdict in found for each in verdict.episodes):
-        low, high = spans.pop() if spans and begin <= spans[-1][1] else (begin, end)
-        spans.append((low, max(end, high)))
-    return spans
 
 
 def _in_spans(ask: Ask, question: Question, spans: Iterable[tuple[int, int]], series: int) -> Iterator[Answer]:

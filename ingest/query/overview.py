@@ -24,6 +24,7 @@ from ingest.query.origin import Origin
 from ingest.query.question import (
     ABSOLUTE,
     SLOWEST,
+    UNLIMITED,
     Answer,
     Question,
     failed_words,
@@ -218,7 +219,6 @@ CLUSTER_WINDOWS, HOST_WINDOWS, THREAD_WINDOWS = 720, 360, 180
 LEAST_WINDOWS = 60
 MOST_HOSTS = MOST_THREADS = 16
 FEW_SERIES = 64
-UNLIMITED = 1 << 40
 SLICE_ROWS, SLICE_ENTRIES = 1 << 14, 1 << 22  # of hosts or threads: 10 to 20 MB as narrow
 P50, P99 = parse_percentiles("50,99")
 

@@ -98,7 +98,7 @@ Layouts = Mapping[RunKind, Collection[Layout]]
 
 
 LEAST_WINDOWS = 60  # that "auto" makes, of however many groups
-UNLIMITED = 1 << 40
+UNLIMITED = 1 << 40  # windows, or cells
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

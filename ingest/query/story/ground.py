@@ -320,7 +320,7 @@ def grounds(origin: Answering, question: Question) -> tuple[Ground, Sequence[str
 
     Raises what `origin.answer` raises; NoGroundError where windows hold no latencies that findings speak of.
     """
-    asked = as_asked(question)
+    asked = for_findings(question)
     extra = tuple(name for name in question.by if name not in ("run", "kind", OP, HOST))
     answer = in_one_part(with_bins(origin.answer(replace(asked, by=(HOST, OP, *extra)))))
     for label in MEMBERS[1:]:
@@ -332,7 +332,7 @@ def grounds(origin: Answering, question: Question) -> tuple[Ground, Sequence[str
     return with_finer(origin, question, answer), answer.layers
 
 
-def as_asked(question: Question) -> Question:
+def for_findings(question: Question) -> Question:
     """Return a question in the windows that findings are made of."""
     return replace(question, windows=MOST_WINDOWS, cells=MOST_CELLS, narrow=True)
 

@@ -51,6 +51,7 @@ from ingest.query.story.ground import (
     known_most,
     lost_windows,
     member,
+    numbers_by,
 )
 
 Levels = list[tuple[int, int]]  # first block, end
@@ -113,10 +114,7 @@ def gatherings(groups: Sequence[Labels]) -> list[Together]:
 
     Each set is named by what it has in common, but for what all groups have: of that the host alone.
     """
-    having: dict[tuple[str, str], set[int]] = {}  # of each label the groups that have it
-    for code, labels in enumerate(groups):
-        for label in labels:
-            having.setdefault(label, set()).add(code)
+    having = {label: set(codes) for label, codes in numbers_by(groups).items()}
     every = range(len(groups))
     named = [*((label,) for label in having), *dict.fromkeys(member(labels) for labels in groups)]
     shared = (sorted((having[label] for label in who), key=len) for who in named)

@@ -525,10 +525,9 @@ def _slower(ground: Ground, filled: Float, levels: Sequence[Beside], code: int) 
     if len(alike) < 2 or filled.sum() < SAMPLED or (filled > 0).sum() < LEAST_STRETCHES:  # itself alone
         return []
     out = []
-    for every in (each for each in levels if each.holds(alike)):
-        beside, level, none = every, every.level, every.unknown(code, alike)
-        if none.any():
-            beside = Beside(level, np.where(none, level.ns, every.ns), ground)  # as of all members
+    for usually in (each for each in levels if each.holds(alike)):
+        level, none = usually.level, usually.unknown(code, alike)
+        beside = Beside(level, np.where(none, level.ns, usually.ns), ground) if none.any() else usually  # as of all members
         peers = beside.usual.peers(code)
         throughout = beyond_peers(beside.ns, peers, code, BEYOND)
         if throughout < PEERS_MOST:

@@ -44,10 +44,10 @@ from ingest.query.story.ground import (
     Labels,
     NoGroundError,
     Story,
-    as_asked,
     at_one_time,
     covered_groups,
     excess_against,
+    for_findings,
     grounds,
     member,
     members_of,
@@ -265,7 +265,7 @@ def story_of_overview(origin: Origin, run: Overview, question: Question, source:
         threads = None if run.thread_tails else _of_default_kind(run.threads)
         answer = None if threads is None or run.extra else regrouped(threads, (HOST, label, OP, KIND))
     asked = replace(question.about(run.cluster.runs), merge_runs=len(run.cluster.runs) > 1)
-    if answer is not None and not _fits(answer, as_asked(asked)):
+    if answer is not None and not _fits(answer, for_findings(asked)):
         answer = None
     try:
         ground = grounds(origin, asked)[0] if answer is None else with_finer(origin, asked, answer)
