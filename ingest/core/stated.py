@@ -108,6 +108,11 @@ def shown_together(run: str, accounts: Sequence[Mapping[str, Any]]) -> list[Miss
     return found + at_same_times(run, (entry for account in accounts for entry in account.get(POLLED, {}).values()))
 
 
+def is_shared(account: Mapping[str, Any]) -> bool:
+    """Return whether an account may show something together with others: of thousands of small logs most say nothing."""
+    return any(name in account for name in (STATED, STRETCHES, POLLED))
+
+
 def stored_counts(run: str, accounts: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[int, int]]:
     """Return what tools state of the sources of a run and what its sources hold of that, by kind and op, by their accounts."""
     found: dict[tuple[str, str], tuple[int, int]] = {}

@@ -22,7 +22,7 @@ from ingest.core.intervals import total as sum_of
 from ingest.core.labels import IN_FLIGHT, Series, in_flight_kind
 from ingest.core.offsets import Stored, is_offsets
 from ingest.core.pool import fork_map
-from ingest.core.stated import shown_together
+from ingest.core.stated import is_shared, shown_together
 from ingest.load.aggregation import LogAggregation, Part, account_of, check_claims
 from ingest.load.plan import LoadOptions, Plan, plans
 from ingest.read import offset_sources, once, read
@@ -218,7 +218,8 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             account.documents += 0 if samples is None else written
             account.offset_documents += written if samples is None else 0
         if rows is not None:
-            kept.append(_finish_source(plan, number, rows, spans, store, account))
+            own = _finish_source(plan, number, rows, spans, store, account)
+            kept += [own] if is_shared(own) else []
             yield 1
     packer.take(handed)
     together = shown_together(plan.record.run, (*plan.others, *kept))
@@ -250,6 +251,9 @@ def _finish_source(
     held = [plan.kinds[file.path] for file in plan.files(number) if file.path in plan.kinds]
     if held:
         kept[KINDS] = {str(place): kinds.to_dict() for place, kinds in enumerate(held, 1)}
+    for own in rows:
+        if not own.stated:  # nothing is held against them
+            own.totals, own.last = {}, {}
     store.finish_source(replace(record, account=kept), spans)
     return kept
 

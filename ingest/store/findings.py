@@ -45,14 +45,15 @@ class EarlyStory:
         if self._run is not None:
             self._thread.join()
 
-    def of(self, record: RunRecord, sources: Iterable[SourceRecord]) -> Story | None:
-        """Return the story, waiting for it, if it is that of a run with these records; None if not, or if it cannot be told."""
+    def of(self, loaded: str, stamp: str) -> Story | None:
+        """Return the story, waiting for it, if it is that of a run in this state; None if not, or if it cannot be told.
+
+        When a load ended (`loaded`) is not known before; nothing is told of it.
+        """
         if self._run is None:
             return None
         self._thread.join()
-        # When a load ended is not known before; nothing is told of it.
-        same = stamp_of(replace(self._run.record, loaded=record.loaded), self._run.sources) == stamp_of(record, sources)
-        return self._story if same else None
+        return self._story if stamp_of(replace(self._run.record, loaded=loaded), self._run.sources) == stamp else None
 
     def _work(self) -> None:
         assert self._run is not None
@@ -74,10 +75,11 @@ def write_findings(store: Store, run: str, early: EarlyStory | None = None) -> l
     """
     try:
         with store.still(run):
-            record, sources = _complete(store, run)
+            record = _complete(store, run)
             if record is None:
                 return []
-            story = None if early is None else early.of(record, sources)
+            stamp = stamp_of(record, store.sources(run))
+            story = None if early is None else early.of(record.loaded, stamp)
             if story is None:
                 from ingest.query.story.story import computed
 
@@ -90,15 +92,15 @@ def write_findings(store: Store, run: str, early: EarlyStory | None = None) -> l
     except Exception as error:  # noqa: BLE001  an error of ours in what is said of data does not fail their load
         reason = f"internal error ({type(error).__name__}: {error})"
         return [f"{run}: loaded; what happened in it cannot be worked out: {reason}; please report it"]
-    store.keep_findings(run, documents_of(run, story, stamp_of(record, sources)))
+    store.keep_findings(run, documents_of(run, story, stamp))
     return []
 
 
 def stored_story(store: Store, run: str, source: str) -> Story | None:
     """Return the story that a store keeps of a run; None where it has none, or data came since."""
     documents = store.findings_of([run])
-    record, sources = _complete(store, run) if documents else (None, [])
-    return None if record is None else story_from(documents, stamp_of(record, sources), source)
+    record = _complete(store, run) if documents else None
+    return None if record is None else story_from(documents, stamp_of(record, store.sources(run)), source)
 
 
 def stamp_of(record: RunRecord, sources: Iterable[SourceRecord]) -> str:
@@ -118,7 +120,6 @@ def method() -> str:
     return hashlib.sha256(b"\0".join(module.read_bytes() for module in modules)).hexdigest()
 
 
-def _complete(store: Store, run: str) -> tuple[RunRecord | None, list[SourceRecord]]:
-    """Return the records of a run and of its sources as they are; None while it is not complete."""
-    record = next((record for record in store.runs() if record.run == run), None)
-    return (None, []) if record is None or record.state != COMPLETE else (record, store.sources(run))
+def _complete(store: Store, run: str) -> RunRecord | None:
+    """Return the record of a run as it is; None while it is not complete."""
+    return next((record for record in store.runs() if record.run == run and record.state == COMPLETE), None)

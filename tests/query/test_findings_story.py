@@ -772,7 +772,8 @@ def test_claims_about_many_members_are_each_held_against_those_about_theirs_alon
     compared = type(
         "Compared", (str,), {"__eq__": lambda kind, other: asked.append(other) or str(kind) == other, "__hash__": str.__hash__}
     )
-    assert unexplained_claims(ground, [replace(claim, kind=compared(claim.kind)) for claim in claims]) == claims
+    kept = unexplained_claims(ground, [replace(claim, kind=compared(claim.kind)) for claim in claims])
+    assert [(claim.kind, claim.who) for claim in kept] == [(claim.kind, claim.who) for claim in claims]
     assert len(asked) < 25 * len(claims)  # not len(claims) ** 2
     kept = unexplained_claims(ground, [*claims, wide])
     assert wide in kept
@@ -782,6 +783,19 @@ def test_claims_about_many_members_are_each_held_against_those_about_theirs_alon
     ]  # nobody has peers with modes
     shared = replace(claims[0], who=wide.who)
     assert len(_levels(ground, stretches_of(ground), [shared])) == 4
+
+
+def test_a_claim_holds_the_windows_of_its_own_members_alone() -> None:
+    """Of 5,000 hosts each claim about one held the windows of all: 150 MB of 4,000 claims about modes, which explain none."""
+    cell = np.repeat(np.arange(200), 4)
+    ground = ground_from(cell, np.full(len(cell), 1e6), 10, [(f"h{number}", "read") for number in range(20)], ("host", "op"))
+    some = Claim(STALL, ground.groups[3], START, START + SECOND, ground.cells([3, 5], slice(2, 4)))
+    none = replace(some, cells=ground.cells((), slice(None)))
+    assert some.groups.tolist() == [3, 5]
+    assert some.own.shape == (2, 10)
+    assert not len(none.own)
+    assert not none.cells.any()
+    assert np.array_equal(some.cells, ground.cells([3, 5], slice(2, 4)))
 
 
 @pytest.mark.parametrize(("missing", "first"), [(30, "b"), (250, "b"), (299, "c"), (3000, "c")])

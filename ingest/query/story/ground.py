@@ -108,6 +108,8 @@ class Ground:
 
     def cells(self, groups: Int | Sequence[int], windows: Int | Bool | slice) -> Bool:
         """Return which cells (G, T) are those of some groups in some windows."""
+        if not len(groups):
+            return np.broadcast_to(np.False_, self.shape)
         chosen = np.zeros(self.shape, np.bool_)
         for group in groups:
             chosen[group, windows] = True
@@ -143,10 +145,27 @@ class Ground:
         return total
 
 
-@dataclass(frozen=True, slots=True)
+class _CellsByGroup:
+    """All cells of a claim, made of those that it holds."""
+
+    def __get__(self, claim: Claim | None, _: type[Claim] | None = None) -> Bool:
+        """Return them; of the class AttributeError, as of a field without a default."""
+        if claim is None:
+            raise AttributeError
+        cells = np.zeros(claim.shape, np.bool_)
+        cells[claim.groups] = claim.own
+        return cells
+
+    def __set__(self, claim: Claim, cells: Bool) -> None:
+        groups = np.flatnonzero(cells.any(axis=1))
+        vars(claim).update(shape=cells.shape, groups=groups, own=cells[groups])
+
+
+@dataclass(frozen=True, eq=False)
 class Claim:
     """What a detector says: a kind, who, when, how bad; `cells` (G, T) are the windows whose excess it explains.
 
+    Of these the rows of the `groups` (n) that have any are held, `own` (n, T): where members are thousands, so may be claims.
     `value_ns` is what was reached, `times` that against what is typical. `certainty` orders claims of one kind: excess of a
     window goes to the first claim in the order of `PRECEDENCE`, then of certainty. `latency_ns` is where in the heat map it
     lies. `details` holds what the sentence of its kind names further (see words.py).
@@ -156,7 +175,7 @@ class Claim:
     who: Labels
     start_ns: int
     end_ns: int
-    cells: Bool
+    cells: _CellsByGroup = _CellsByGroup()
     value_ns: float | None = None
     times: float | None = None
     samples: int = 0
@@ -165,6 +184,9 @@ class Claim:
     latency_ns: tuple[int, int] | None = None
     against: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
+    shape: tuple[int, int] = field(init=False)
+    groups: Int = field(init=False)
+    own: Bool = field(init=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,7 +435,10 @@ def ground_of(answer: Answer) -> Ground:
         whole = np.ones(len(start), np.bool_)
     shape = len(keys), len(start)
     occupied = np.flatnonzero(sum(np.bincount(part.bins, minlength=rows.layout.bins) for _, part in rows.pieces()))
-    reference = reference_of(rows, group, p99, whole[window], occupied)
+    excess, references = np.zeros(len(rows)), list[Intervals[Group]]()
+    for own, reference in references_of(rows, group, p99, whole[window], occupied):
+        excess += excess_of(rows, own, reference)
+        references.append(Narrow.of([reference]))
     return Ground(
         run=", ".join(answer.runs),
         groups=tuple(tuple(zip(answer.by, key, strict=True)) for key in keys),
@@ -426,14 +451,14 @@ def ground_of(answer: Answer) -> Ground:
         p99_ns=_spread(shape, group, window, p99),
         top_ns=_spread(shape, group, window, top),
         mean_ns=_spread(shape, group, window, mean),
-        excess_ns=_spread(shape, group, window, excess_of(rows, group, reference), 0.0),
+        excess_ns=_spread(shape, group, window, excess, 0.0),
         whole=whole,
         rows=rows,
         group_of=group,
         window_of=window,
         row_at=_spread(shape, group, window, np.arange(len(rows), dtype=np.float64), -1).astype(np.int64),
         occupied=occupied,
-        reference=reference,
+        reference=Narrow.of(references),
         warnings=answer.warnings,
         lacks=sentences(caveats_of(answer.missing)),
         missing=tuple(lack.entry for lack in answer.missing),
@@ -470,19 +495,26 @@ def _figures(rows: Intervals[Group]) -> tuple[Float, Float, Float, Float, Float]
     return samples, p50, p99, top, mean
 
 
-def reference_of(rows: Intervals[Group], group: Int, p99_ns: Float, usable: Bool, occupied: Int) -> Intervals[Group]:
-    """Return a row for each group, in their order: its windows whose p99 is at or below the median of its p99s, merged."""
+def references_of(
+    rows: Intervals[Group], group: Int, p99_ns: Float, usable: Bool, occupied: Int
+) -> Iterator[tuple[Int, Intervals[Group]]]:
+    """Yield a row for each group, in their order: its windows whose p99 is at or below the median of its p99s, merged.
+
+    They come for some groups after others, with which of them each row is of: below 0, or beyond them, of none.
+    """
     of_row, groups = np.full(len(rows), -1), int(group.max()) + 1
     order = np.argsort(group, kind="stable")
     for own in np.split(order, np.searchsorted(group[order], np.arange(1, groups))):
         mine = own[usable[own]] if usable[own].any() else own
         kept = mine[p99_ns[mine] <= median(p99_ns[mine])]
         of_row[kept] = group[kept]
-    counts = by_bin(rows, occupied, of_row, groups)
-    (code, place), zero = np.nonzero(counts), np.zeros(groups, np.int64)
-    indptr = np.searchsorted(code, np.arange(groups + 1))
-    table = [("",)] * groups
-    return Intervals(rows.layout, table, np.arange(groups), zero, zero, indptr, occupied[place], counts[code, place])
+    held = max(1, MOST_COUNTS // len(occupied))
+    for first in range(0, groups, held):
+        some = min(held, groups - first)
+        counts = by_bin(rows, occupied, np.where(of_row < first + some, of_row - first, -1), some)
+        (code, place), zero = np.nonzero(counts), np.zeros(some, np.int64)
+        indptr = np.searchsorted(code, np.arange(some + 1))
+        yield group - first, Intervals(rows.layout, (("",),), zero, zero, zero, indptr, occupied[place], counts[code, place])
 
 
 def by_bin(rows: Intervals[Group], occupied: Int, of_row: Int, codes: int) -> Int:

@@ -143,12 +143,15 @@ def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
         return replace(claims[0], who=who)
     worst = max(claims, key=lambda claim: (claim.times or 0.0, claim.value_ns or 0.0, claim.certainty))
     ranges = [claim.latency_ns for claim in claims if claim.latency_ns is not None]
+    cells = np.zeros(worst.shape, np.bool_)
+    for claim in claims:
+        cells[claim.groups] |= claim.own
     return replace(
         worst,
         who=who,
         start_ns=min(claim.start_ns for claim in claims),
         end_ns=max(claim.end_ns for claim in claims),
-        cells=np.logical_or.reduce([claim.cells for claim in claims]),
+        cells=cells,
         value_ns=max((claim.value_ns for claim in claims if claim.value_ns is not None), default=None),
         samples=sum(claim.samples for claim in claims),
         missing=sum(claim.missing for claim in claims),
@@ -180,12 +183,15 @@ def of_parts(detect: Detector) -> Detector:
         parts = ground.finer
         if parts is None:
             return detect(ground, so_far)
-        whole = [next(code for code, own in enumerate(ground.groups) if set(own) <= set(labels)) for labels in parts.groups]
-        found = detect(parts, [replace(claim, cells=claim.cells[whole]) for claim in so_far])
-        cells = np.zeros((len(found), *ground.shape), np.bool_)
-        for mine, claim in zip(cells, found, strict=True):
-            np.logical_or.at(mine, whole, claim.cells)
-        return [replace(claim, cells=mine) for claim, mine in zip(found, cells, strict=True)]
+        own_of = (next(code for code, own in enumerate(ground.groups) if set(own) <= set(labels)) for labels in parts.groups)
+        whole = np.fromiter(own_of, np.int64)
+
+        def of_whole(claim: Claim) -> Claim:
+            cells = np.zeros(ground.shape, np.bool_)
+            np.logical_or.at(cells, whole[claim.groups], claim.own)
+            return replace(claim, cells=cells)
+
+        return [of_whole(claim) for claim in detect(parts, [replace(claim, cells=claim.cells[whole]) for claim in so_far])]
 
     return detected
 
@@ -396,14 +402,15 @@ def allotted(claims: Sequence[Claim], excess: Float, own_excess: Float) -> list[
     free, unexplained = np.ones(excess.shape, np.bool_), np.ones(excess.shape, np.bool_)
     out = []
     for claim in order:
-        whole, rest = float(own_excess[claim.cells].sum()), float(own_excess[claim.cells & unexplained].sum())
-        left = float((claim.cells & unexplained).sum())
-        if claim.kind not in WITHOUT_EXCESS and not claim.missing and rest < KEPT * whole and left < KEPT * claim.cells.sum():
+        groups, cells = claim.groups, claim.own
+        still = cells & unexplained[groups]
+        whole, rest = float(own_excess[groups][cells].sum()), float(own_excess[groups][still].sum())
+        if claim.kind not in WITHOUT_EXCESS and not claim.missing and rest < KEPT * whole and still.sum() < KEPT * cells.sum():
             continue
-        out.append(Allotted(claim, float(excess[claim.cells & free].sum())))
-        free &= ~claim.cells
+        out.append(Allotted(claim, float(excess[groups][cells & free[groups]].sum())))
+        free[groups] &= ~cells
         if claim.kind not in BY_PEERS:
-            unexplained &= ~claim.cells
+            unexplained[groups] &= ~cells
     return out
 
 

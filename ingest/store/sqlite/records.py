@@ -24,6 +24,8 @@ from ingest.store.sqlite.file import IN_JSON, check_cells, insert, object_in, pu
 RUNS = ("run", "load", "step_ns", "attribution", "start_ns", "zero", "parameters", "labels", "state", "loaded")
 SOURCES = ("run", "source", "path", "size", "digest", "context", "state", "generation", "account")
 
+ROWS_AT_ONCE = 1000
+
 WATCHES = ("run", "watch", "final_ns", "largest_ns", "told_ns")
 
 
@@ -39,14 +41,16 @@ def fields_of(
 
     With `runs` those of these runs alone: the others are looked at, and not decoded.
     """
-    rows = db.execute(f"SELECT {', '.join(columns)} FROM {table} {rest}", values).fetchall()
-    check_cells(table, columns, rows)
-    text = IN_JSON.get(table, ())
-    return [
-        {name: object_in(cell) if name in text else cell for name, cell in zip(columns, row, strict=True)}
-        for row in rows
-        if runs is None or row[0] in runs
-    ]
+    cursor = db.execute(f"SELECT {', '.join(columns)} FROM {table} {rest}", values)
+    text, found = IN_JSON.get(table, ()), list[dict[str, Any]]()
+    while rows := cursor.fetchmany(ROWS_AT_ONCE):  # the texts of thousands of accounts take as much as what they say
+        check_cells(table, columns, rows)
+        found += [
+            {name: object_in(cell) if name in text else cell for name, cell in zip(columns, row, strict=True)}
+            for row in rows
+            if runs is None or row[0] in runs
+        ]
+    return found
 
 
 def row_of(table: str, columns: Sequence[str], record: object, *, in_order: bool = False) -> tuple[Any, ...]:

@@ -315,7 +315,7 @@ class SqliteStore(Store):
                 "UPDATE sources SET state = ?, account = ?, digest = ? WHERE run = ? AND source = ?",
                 (COMPLETE, json.dumps(source.account), source.digest, source.run, source.source),
             )
-        self._finished.setdefault(source.run, []).append(source)
+        self._finished.setdefault(source.run, []).append(replace(source, account={}))
 
     def finish_run(self, run: RunRecord) -> None:
         """Write the run's rollups from its documents and note it complete if all its sources are."""
