@@ -125,7 +125,7 @@ def logs(paths: Sequence[Path]) -> Iterator[tuple[str, Make]]:
     """Yield the name of each op of each log, and what splits its windows of a second."""
     for path in paths:
         answer = Files([path], ReadOptions(recorded_unit_ns=1)).answer(Question(step=SECOND, by=("op",)))
-        for group, windows in sides_of([answer]).items():
+        for group, windows in sides_of([answer]):
             yield f"{path.name} {' '.join(group)}".strip() + f" ({len(windows.above[0])} windows)", at_random(windows)
 
 

@@ -24,7 +24,8 @@ from ingest.read.placement import undated_part_of
 
 if TYPE_CHECKING:
     from ingest.api.sides import Ask
-    from ingest.query.question import Answer, Question
+    from ingest.core.quantiles import Percentile
+    from ingest.query.question import Question
     from ingest.query.table import Table
     from ingest.query.trend import Judgement, Night
 
@@ -99,7 +100,7 @@ def trend(options: Options) -> int:
     with by_run.opened_origins(options) as origins:
         asks, of_runs = asks_of(origins), labels_of(origins)
         names = by_run.chosen(asks, options.runs)
-        nights, notes, found_in = _nights(asks, names, of_runs, question)
+        nights, notes, found_in = _nights(asks, names, of_runs, question, percentiles)
         asked_of = replace(nights[0].answer, runs=tuple(names))
         noted = (mark for origin in dict.fromkeys(origins.values()) for mark in origin.marks(asked_of))
         marked = {str(mark["run"]) for mark in noted if accepts(mark)}
@@ -128,26 +129,32 @@ def trend(options: Options) -> int:
 
 
 def _nights(
-    asks: Mapping[str, Ask], names: Sequence[str], labels: RunLabels, question: Question
+    asks: Mapping[str, Ask], names: Sequence[str], labels: RunLabels, question: Question, percentiles: Sequence[Percentile]
 ) -> tuple[list[Night], tuple[str, ...], Places | None]:
     """Return the runs in order, notes on them, and what each is in its archive where they are runs of archives."""
     from ingest.query.compare import labelled
     from ingest.query.question import AUTO
     from ingest.query.sweeps import PERMUTATION, permutations
-    from ingest.query.trend import alike, by_archive, in_order
+    from ingest.query.trend import alike, bounds_of, by_archive, in_order
 
-    over_time = replace(question, step=AUTO, windows=WINDOWS)
+    over_time = replace(question, step=AUTO, windows=WINDOWS, narrow=True)
     dated = [name for name in names if undated_part_of(name) not in names]
     places = permutations(dated, labels)
     if not places:
-        answers = [asks[name](question.about([name])) for name in names]
-        return (*in_order(alike(answers), {name: [asks[name](over_time.about([name]))] for name in names}), None)
-    windows: dict[str, list[Answer]] = {}
+        answers = alike([asks[name](question.about([name])) for name in names])
+        bounds = {
+            name: bounds_of([asks[name](over_time.about([name]))], answer.by, percentiles)
+            for name, answer in zip(names, answers, strict=True)
+        }
+        return (*in_order(answers, bounds), None)
     answers = [labelled(asks[name](question.about([name])), PERMUTATION, places[name][1]) for name in dated]
-    for name in dated:
-        archive, what = places[name]
-        windows.setdefault(archive, []).append(labelled(asks[name](over_time.about([name])), PERMUTATION, what))
-    nights, notes = in_order(alike(by_archive(answers, places)), windows)
+    archives, bounds = alike(by_archive(answers, places)), {}
+    for answer in archives:
+        mine = [name for name in dated if places[name][0] == answer.runs[0]]
+        windows = [labelled(asks[name](over_time.about([name])), PERMUTATION, places[name][1]) for name in mine]
+        bounds[answer.runs[0]] = bounds_of(windows, answer.by, percentiles)
+        del windows  # before those of the next are read
+    nights, notes = in_order(archives, bounds)
     return nights, (_permutations_note(places), *undated_beside(names, dated), *notes), places
 
 

@@ -48,7 +48,7 @@ a single event. view/page/panels/box.js does the same in the page.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from statistics import NormalDist
@@ -620,10 +620,10 @@ class Ratios:
         return low, high
 
 
-def sides_of(answers: Sequence[Answer]) -> dict[Group, Windows]:
-    """Return the windows of each group of one side, of which there is an answer for each run."""
+def sides_of(answers: Sequence[Answer]) -> Iterator[tuple[Group, Windows]]:
+    """Yield the windows of each group of one side, of which there is an answer for each run."""
     side = _Side(answers)
-    return {group: windows for group in side.counts if (windows := side.windows(group)) is not None}
+    return ((group, windows) for group in side.counts if (windows := side.windows(group)) is not None)
 
 
 class _Side:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
 
@@ -39,17 +39,18 @@ THROUGHPUT = "throughput"
 ABOVE = "above "
 
 
+# Between which values in ns a percentile of each group of a run lies.
+Bounds = Mapping[Percentile, Mapping[Group, tuple[float, float]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Night:
-    """The answer about one run over its whole range, and when it began (epoch ns, 0 where it has no clock).
-
-    `windows` are the answers to the same question in windows, of an archive one a run: what bounds are estimated from.
-    """
+    """The answer about one run over its whole range, when it began (epoch ns, 0 where it has no clock), and its `bounds`."""
 
     run: str
     start_ns: int
     answer: Answer
-    windows: tuple[Answer, ...] = ()
+    bounds: Bounds = field(default_factory=dict)
 
 
 # One measure of one run by group: value, lo, hi, count, whether the value is a lower bound, and the error of its bins.
@@ -61,16 +62,14 @@ def lower_is_worse(measure: str) -> bool:
     return measure == THROUGHPUT
 
 
-def in_order(
-    answers: Sequence[Answer], windows: Mapping[str, Sequence[Answer]] | None = None
-) -> tuple[list[Night], tuple[str, ...]]:
-    """Return the runs in the order in which they began, with their windows by name, and notes on that order.
+def in_order(answers: Sequence[Answer], bounds: Mapping[str, Bounds] | None = None) -> tuple[list[Night], tuple[str, ...]]:
+    """Return the runs in the order in which they began, with their bounds by name, and notes on that order.
 
     A run without a clock stands where its name puts it (numbers in it by value), if names are in the order of the other runs;
     else it is left out. What is undated of a run that has dated logs is left out always.
     """
     nights = [
-        Night(answer.runs[0], 0 if answer.relative else answer.start_of, answer, tuple((windows or {}).get(answer.runs[0], ())))
+        Night(answer.runs[0], 0 if answer.relative else answer.start_of, answer, (bounds or {}).get(answer.runs[0], {}))
         for answer in answers
     ]
     dated = sorted((night for night in nights if night.start_ns), key=lambda night: (night.start_ns, _natural(night.run)))
@@ -189,7 +188,7 @@ def _measures(
 ) -> Iterator[tuple[str, float, list[Measured]]]:
     """Yield each measure with its percentile (NaN: none), and what every run measured."""
     for percentile in sorted(percentiles, key=lambda wanted: float(wanted.text)):
-        yield percentile.name, float(percentile.text), [bounds_of(night, percentile) for night in nights]
+        yield percentile.name, float(percentile.text), [percentile_of(night, percentile) for night in nights]
     failing = any(part.layout.timed is not part.layout for night in nights for part in night.answer.parts)
     if not throughput and not above_ns and not failing:
         return
@@ -216,16 +215,27 @@ def _column(table: Table, values: Float, low: Float | None = None, high: Float |
     return {group: (value, bottom, top, int(count), False, 0.0) for group, value, bottom, top, count in cells}
 
 
-def bounds_of(night: Night, percentile: Percentile) -> Measured:
+def bounds_of(windows: Sequence[Answer], by: Sequence[str], percentiles: Sequence[Percentile]) -> Bounds:
+    """Return the bounds of a run by its labels, from the answers to the same question in windows, of an archive one a run.
+
+    Windows are looked at one group after another; of many runs and hosts they are more than all else, so none are kept.
+    """
+    bounds: dict[Percentile, dict[Group, tuple[float, float]]] = {percentile: {} for percentile in percentiles}
+    for group, own in sides_of([regrouped(answer, by) for answer in windows]):
+        for percentile in percentiles:
+            bounds[percentile][group] = values_between(own, percentile)
+    return bounds
+
+
+def percentile_of(night: Night, percentile: Percentile) -> Measured:
     """Return a percentile of each group of a run with its bounds."""
-    rows = {}
-    sides = sides_of([regrouped(windows, night.answer.by) for windows in night.windows])
+    rows, bounds = {}, night.bounds.get(percentile, {})
     for part in night.answer.parts:
         measured = measured_of(part, percentile, night.answer)
         columns = (measured.value, measured.least, measured.most, measured.count, measured.open, measured.error)
         for code, cells in zip(part.series.tolist(), zip(*(column.tolist() for column in columns), strict=True), strict=True):
             key, (value, least, most, *rest) = part.table[code], cells
-            low, high = values_between(sides[key], percentile) if key in sides else (math.nan, math.nan)
+            low, high = bounds.get(key, (math.nan, math.nan))
             # What is missing may lie anywhere in its range.
             rows[key] = (value, float(np.minimum(low, least)), float(np.maximum(high, most)), *rest)
     return rows

@@ -35,7 +35,7 @@ from ingest.query.origin import Origin
 from ingest.query.percentiles import Wanted, table_of
 from ingest.query.question import Question
 from ingest.query.story.story import story
-from ingest.query.trend import Night, trend
+from ingest.query.trend import Night, bounds_of, trend
 from ingest.query.windows import by_layout
 from ingest.read.described.description import description_of
 from ingest.read.operations import events_layout
@@ -312,7 +312,8 @@ def test_a_run_that_fails_more_is_slower_in_comparisons_and_trends(tmp_path: Pat
         word = {"slower": "More failures: ", "faster": "Fewer failures: "}[verdict]
         assert [text for text in opening(pair, compare(pair, wanted)) if text.startswith(word)]
     nights = [
-        Night(name, number, whole, (windows,)) for number, (name, (whole, windows)) in enumerate(zip("ab", sides, strict=True))
+        Night(name, number, whole, bounds_of([windows], whole.by, wanted))
+        for number, (name, (whole, windows)) in enumerate(zip("ab", sides, strict=True))
     ]
     table = trend(nights, wanted).columns
     assert [value for value, measure in zip(table["value"], table["measure"], strict=True) if measure == "p99"][1] == np.inf

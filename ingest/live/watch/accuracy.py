@@ -16,7 +16,7 @@ from ingest.core.quantiles import Percentile
 from ingest.core.units import figure
 from ingest.query.origin import Answering
 from ingest.query.question import ALL, AUTO, Question
-from ingest.query.trend import Night, bounds_of
+from ingest.query.trend import Night, bounds_of, percentile_of
 from ingest.store import Store
 
 SHARE = 10  # asking about all of a long run may take a tenth of the time
@@ -34,13 +34,14 @@ def known(origin: Answering, question: Question, run: str, percentiles: Sequence
     by_operation = replace(question, by=(OP,))
     try:
         windows = origin.answer(replace(by_operation, step=AUTO))
-        night = Night(run, 0, origin.answer(replace(by_operation, step=ALL)), (windows,))
+        whole = origin.answer(replace(by_operation, step=ALL))
     except InputError:  # nothing has come yet that has percentiles
         return {}
+    night = Night(run, 0, whole, bounds_of([windows], whole.by, percentiles))
     return {
         (operation, percentile.name): (max(high - value, value - low) / value if value else math.nan, error)
         for percentile in percentiles
-        for (operation, *_), (value, low, high, _, _, error) in bounds_of(night, percentile).items()
+        for (operation, *_), (value, low, high, _, _, error) in percentile_of(night, percentile).items()
     }
 
 
