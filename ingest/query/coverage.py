@@ -336,20 +336,17 @@ class Rows:
         self.complete: Bool = lacking.complete(len(rows))
         self.lacking = lacking if rows.layout.has_bins else NO_LACK
         self.uncounted: Bool = self.lacking.uncounted(len(rows))
-        self._ranked = ranked or Ranked(rows)
-        self._interpolate = interpolate
-        self._possible: Possible | None = None
-        if len(self.lacking):
-            own = self._ranked.rows
-            self._possible = Possible(own, self.lacking, self._between, self._ranked.ends)
+        self._ranked = own = ranked or Ranked(rows)
 
-    def _between(self, picked: Int, ranks: Int) -> tuple[Float, Float]:
-        """Return between which values in ns the sample of each rank of some rows lies."""
-        low, high = self._ranked.between(picked, ranks)
-        if not self._interpolate:
-            return low, high
-        values, unlike = self._ranked.interpolated(picked, ranks), self._ranked.mixed[picked]
-        return np.where(unlike, low, values), np.where(unlike, high, values)
+        def between(picked: Int, ranks: Int) -> tuple[Float, Float]:  # no method: what refers to itself is freed late
+            """Return between which values in ns the sample of each rank of some rows lies."""
+            low, high = own.between(picked, ranks)
+            if not interpolate:
+                return low, high
+            values, unlike = own.interpolated(picked, ranks), own.mixed[picked]
+            return np.where(unlike, low, values), np.where(unlike, high, values)
+
+        self._possible = Possible(own.rows, self.lacking, between, own.ends) if len(self.lacking) else None
 
     def cells(self, percentile: Percentile, measured: Float) -> Cells:
         """Return a percentile of each row, of which `measured` is that of the samples that are there.
