@@ -19,6 +19,7 @@ from ingest.query.question import Question
 from ingest.store import open_store
 from ingest.store.rollups import LOWS
 from ingest.store.sqlite import file as sqlite_file
+from ingest.store.sqlite import holdings
 from ingest.store.sqlite.store import SqliteStore
 from tests.databases import database, rows_in
 from tests.store.grounds import SqliteGround, loaded
@@ -315,3 +316,24 @@ def test_equal_texts_of_accounts_are_one() -> None:
     assert one == other
     assert one["sentence"] is other["sentence"]
     assert all(mine is theirs for mine, theirs in zip(one, other, strict=True))
+
+
+def test_what_is_known_of_runs_is_read_once_while_nothing_is_written(tmp_path: Path, monkeypatch) -> None:
+    """A page of 10,000 hosts asks dozens of questions, and each read the accounts and series of all their logs."""
+    path = tmp_path / "s.db"
+    assert command(["load", str(EXAMPLE), "--run", "x", "--store", f"sqlite:{path}"]) == 0
+    read = []
+    listed = holdings.stored_series
+    monkeypatch.setattr(holdings, "stored_series", lambda *words: read.append(words) or listed(*words))
+    with SqliteStore(str(path), write=True) as store, SqliteStore(str(path), write=True) as other:
+        run = store.runs()[0].run
+        asked = Question(by=("host",)).about([run])
+        first = store.answer(asked)
+        with store.knowing_runs():
+            answers = [store.answer(asked), store.answer(asked)]
+            assert len(read) == 2
+            for written, writer in enumerate((store, other), 3):
+                writer.mark_all(run, [{"at_ns": written, "text": "now"}])
+                answers += [store.answer(asked), store.answer(asked)]
+                assert len(read) == written
+    assert {str(answer) for answer in answers} == {str(first)}

@@ -115,6 +115,11 @@ def check_cells(table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ..
             raise DamagedError(f"{name} of a row of {table} is not a width")
 
 
+def state_of(db: sqlite3.Connection) -> tuple[int, int]:
+    """Return what is another once this connection, or another one, has written."""
+    return db.execute("PRAGMA data_version").fetchone()[0], db.total_changes
+
+
 def _shared(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object whose texts are one with equal ones: thousands of accounts say nearly the same."""
     return {intern(name): intern(value) if type(value) is str else value for name, value in pairs}

@@ -31,7 +31,7 @@ from ingest.store.sqlite.documents import (
     stored_series,
     windows_of,
 )
-from ingest.store.sqlite.file import check_bins, check_times, layout_in, object_in
+from ingest.store.sqlite.file import check_bins, check_times, layout_in, object_in, state_of
 
 SERIES_A_SHARE = 8
 ACCOUNTS = "SELECT source, account, state, generation FROM sources WHERE run = ?"
@@ -42,14 +42,27 @@ MOST_TEXTS = 100  # of those that many rows have in common: a window without one
 UNKNOWN = -1  # as min or max of a rollup without bins
 
 
-class SqliteHoldings:
-    """The holdings of an open database."""
+Known = tuple[tuple[int, int], Sequence[RunRecord], Catalogue]  # of which state of a file, and of which runs
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+
+class SqliteHoldings:
+    """The holdings of an open database; the catalogue that is `known` is not read again while nothing is written."""
+
+    def __init__(self, db: sqlite3.Connection, known: list[Known] | None = None) -> None:
         self.db = db
+        self._known = known
 
     def catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
         """Return records, series and accounts of the runs."""
+        if self._known is None:
+            return self._catalogue(records)
+        state = state_of(self.db)
+        if not self._known or self._known[0][:2] != (state, records):
+            self._known.clear()  # before another one is read
+            self._known.append((state, records, self._catalogue(records)))
+        return self._known[0][2]
+
+    def _catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
         accounts = {
             record.run: [
                 identified(source, object_in(text), reading=generation if state == LOADING else None)

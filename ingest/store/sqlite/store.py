@@ -26,7 +26,7 @@ from ingest.core.intervals import MOST_SAMPLES, Int, Intervals
 from ingest.core.labels import LABELS, Group, Series
 from ingest.core.marks import noted
 from ingest.core.units import number
-from ingest.query.origin import SNAPSHOT, Capabilities
+from ingest.query.origin import KNOWN_RUNS, SNAPSHOT, Capabilities
 from ingest.query.plan import settled
 from ingest.query.question import Answer, AnswerKey, Question
 from ingest.store import DOCUMENTS, GROWTH, Store
@@ -64,11 +64,12 @@ from ingest.store.sqlite.file import (
     put_unless_newer,
     removed_if_empty,
     snapshot,
+    state_of,
     store_errors,
     tables_of_runs,
     transaction,
 )
-from ingest.store.sqlite.holdings import SqliteHoldings
+from ingest.store.sqlite.holdings import Known, SqliteHoldings
 from ingest.store.sqlite.lifecycle import coarsen, widen
 from ingest.store.sqlite.records import (
     EPISODES,
@@ -130,6 +131,7 @@ class SqliteStore(Store):
         with store_errors(self.url):
             self.db = opened(self.path, self.url, write=write)
         self._runs: tuple[tuple[int, int], list[RunRecord], list[Watch]] | None = None
+        self._known: list[Known] | None = None
 
     def _store_errors(self) -> AbstractContextManager[None]:
         """Turn SQLite's errors, and those of a damaged file, into sentences."""
@@ -158,6 +160,7 @@ class SqliteStore(Store):
     def offers(self) -> Capabilities:
         """Return the capabilities beyond those that every origin has."""
         offers = capabilities_of(self).add(SNAPSHOT, self.one_moment).add(DOCUMENTS, self._documents)
+        offers.add(KNOWN_RUNS, self.knowing_runs)
         return offers.later(GROWTH, "ingest.store.sqlite.live.SqliteLive", self)
 
     def _documents(self, record: RunRecord, names: Names) -> Iterator[bytes]:
@@ -165,6 +168,15 @@ class SqliteStore(Store):
 
         with self._store_errors():
             yield from made(self, record, names)
+
+    @contextmanager
+    def knowing_runs(self) -> Iterator[None]:
+        """Hold what is known of runs, their series and sources for several questions: of thousands each reads for a second."""
+        before, self._known = self._known, []
+        try:
+            yield
+        finally:
+            self._known = before
 
     @contextmanager
     def one_moment(self, longest_seconds: float) -> Iterator[None]:
@@ -185,7 +197,7 @@ class SqliteStore(Store):
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name: read again once anything was written, for many questions."""
         with self._store_errors():
-            state = self.db.execute("PRAGMA data_version").fetchone()[0], self.db.total_changes
+            state = state_of(self.db)
             if self._runs is None or self._runs[0] != state:
                 records = [RunRecord(**fields) for fields in fields_of(self.db, "runs", RUNS, "ORDER BY run")]
                 self._runs = state, records, [Watch(**fields) for fields in fields_of(self.db, "watches", WATCHES)]
@@ -367,7 +379,7 @@ class SqliteStore(Store):
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
         question = settled(self, question)
         with self._store_errors(), snapshot(self.db):
-            return answer_from(SqliteHoldings(self.db), self.runs(), question)
+            return answer_from(SqliteHoldings(self.db, self._known), self.runs(), question)
 
     def catalogue(self) -> Catalogue:
         """Return the records of all runs, with their series and the accounts of their sources."""
@@ -377,7 +389,7 @@ class SqliteStore(Store):
     def windows(self, question: Question) -> Iterator[Intervals[Group]]:
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
         with self._store_errors(), snapshot(self.db):
-            yield from windows_from(SqliteHoldings(self.db), self.runs(), question)
+            yield from windows_from(SqliteHoldings(self.db, self._known), self.runs(), question)
 
     def offset_windows(
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: AnswerKey | None = None
@@ -395,7 +407,7 @@ class SqliteStore(Store):
         """Return (name, value) pairs about the runs of an answer."""
         with self._store_errors():
             chosen = [record for record in self.runs() if record.run in answer.runs]
-            return facts_from(SqliteHoldings(self.db).catalogue(chosen))
+            return facts_from(SqliteHoldings(self.db, self._known).catalogue(chosen))
 
     def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:
         """Note many marks of a run, in one transaction."""
