@@ -11,7 +11,7 @@ import numpy as np
 
 from ingest.core.documents import id_range, packed_bins, window_of
 from ingest.core.grid import SECOND, coarsened
-from ingest.core.intervals import Int, Intervals, Sum, distinct, merged
+from ingest.core.intervals import PIECE, Int, Intervals, Sum, distinct, merged
 from ingest.core.labels import OFFSET, Series
 from ingest.core.layout import Layout
 from ingest.store.live import ALL_FINAL, NOTHING_LEFT, Marks
@@ -104,7 +104,8 @@ def rollup_rows(
         for scope, rows in windows.split(lambda key: key.scope):
             held = _of_cluster(db, run, rows, step) if new is not None and scope == CLUSTER else []
             for part in merged_in([rows, *held], cluster_group, layouts) if held else [rows]:
-                yield table_rows(run, part, step, marks, of_step)
+                for _, piece in part.pieces(PIECE):  # of thousands of hosts the whole run is as large as a slab, and more
+                    yield table_rows(run, piece, step, marks, of_step)
 
     def rows_of(windows: Intervals[RollupKey]) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows of windows at each step, and add them to the whole run."""
