@@ -79,7 +79,7 @@ def _together(paths: Sequence[Path]) -> list[tuple[str, int]]:
     """Return what `digested` gives of up to four files."""
     assert kernel.hash_rows is not None
     states, texts = np.tile(np.array(BEGIN, np.uint32), (len(paths), 1)), np.empty((len(paths), ROW + 2 * CHUNK), np.uint8)
-    reading = dict(enumerate(_chunks(path, memoryview(row)) for path, row in zip(paths, texts, strict=True)))
+    reading = dict(enumerate(_chunks(path, row.data) for path, row in zip(paths, texts, strict=True)))
     found = [_not_read(path) for path in paths]
     chunks = np.zeros(len(paths), np.int64)
     while reading:
