@@ -653,7 +653,11 @@ def test_words_outside_of_their_text_are_an_error() -> None:
 
 HASHED = kernel.hash_rows is not None and kernel.hash_rows(bytearray(), b"", np.empty(0, np.int64))
 EDGES = sorted(
-    {max(0, edge + more) for edge in (0, 64, 128, digests.ROW, 2 * digests.ROW) for more in (-9, -8, -1, 0, 1, 55, 56)}
+    {
+        max(0, edge + more)
+        for edge in (0, 64, 128, digests.HASH_BLOCK, 2 * digests.HASH_BLOCK)
+        for more in (-9, -8, -1, 0, 1, 55, 56)
+    }
 )
 
 
@@ -661,7 +665,7 @@ EDGES = sorted(
 @pytest.mark.parametrize("seed", range(figure(2, 3, 30)))
 def test_files_that_are_hashed_side_by_side_have_the_digests_that_hashlib_gives(seed: int, tmp_path: Path) -> None:
     rng, known = random.Random(seed), {tmp_path / "gone": ("not read: " + str(tmp_path / "gone"), 0)}
-    for number, size in enumerate([*EDGES, *(rng.randrange(3 * digests.ROW) for _ in range(12))]):
+    for number, size in enumerate([*EDGES, *(rng.randrange(3 * digests.HASH_BLOCK) for _ in range(12))]):
         text = rng.randbytes(size)
         (tmp_path / str(number)).write_bytes(text)
         known[tmp_path / str(number)] = hashlib.sha256(text).hexdigest(), size

@@ -20,12 +20,7 @@ from ingest.read.text import open_plain
 
 NOT_READ = "not read: "
 HASH_BLOCK = 1 << 18
-TOGETHER, ROW, CHUNK, LENGTH = (
-    4,
-    1 << 17,
-    64,
-    8,
-)  # files; bytes of each that are hashed at once; bytes that SHA-256 takes, of a length
+TOGETHER, CHUNK, LENGTH = 4, 64, 8  # files that are hashed side by side; bytes that SHA-256 takes at once, and of a length
 BEGIN = (0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19)
 
 
@@ -78,7 +73,7 @@ def _hashes_together() -> bool:
 def _together(paths: Sequence[Path]) -> list[tuple[str, int]]:
     """Return what `digested` gives of up to four files."""
     assert kernel.hash_rows is not None
-    states, texts = np.tile(np.array(BEGIN, np.uint32), (len(paths), 1)), np.empty((len(paths), ROW + 2 * CHUNK), np.uint8)
+    states, texts = np.tile(np.array(BEGIN, np.uint32), (len(paths), 1)), np.empty((len(paths), HASH_BLOCK + 2 * CHUNK), np.uint8)
     reading = dict(enumerate(_chunks(path, row.data) for path, row in zip(paths, texts, strict=True)))
     found = [_not_read(path) for path in paths]
     chunks = np.zeros(len(paths), np.int64)
@@ -100,10 +95,10 @@ def _chunks(path: Path, row: memoryview) -> Generator[int, None, int]:
     """Yield how many chunks of a file lie in `row` next, those of the end that SHA-256 gives a text included; return its size."""
     size = filled = 0
     with open_plain(path) as stream:
-        while got := stream.readinto(row[filled:ROW]):  # type: ignore[attr-defined]
+        while got := stream.readinto(row[filled:HASH_BLOCK]):  # type: ignore[attr-defined]
             size, filled = size + got, filled + got
-            if filled == ROW:
-                yield ROW // CHUNK
+            if filled == HASH_BLOCK:
+                yield HASH_BLOCK // CHUNK
                 filled = 0
     end = -(-(filled + 1 + LENGTH) // CHUNK) * CHUNK
     row[filled:end] = b"\x80" + bytes(end - filled - 1 - LENGTH) + (8 * size).to_bytes(LENGTH)
