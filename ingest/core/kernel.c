@@ -31,6 +31,7 @@
 #define LONGEST_WORD 8
 #define FAR (UINT64_C(1) << 40)
 #define PIECE 64            /* entries of a row that are looked at together */
+#define SHARES 4096         /* parts of a distribution whose places are known before any is looked for */
 #define NOT_PLAIN (-1)
 #define NO_ROOM (-2)
 
@@ -1218,6 +1219,11 @@ typedef struct {
  * known its value, the share of the reference below it and the integral of that share up to it; of the reference its knots, the
  * integral up to each and the share up to each. Returns -1 where a row is empty or a bin is none. */
 static int gained(const Some *some, const Reference *other, double *out) {
+  int32_t begins[SHARES]; /* of each of so many shares of the reference, the knot up to which it comes */
+  for (Py_ssize_t part = 0, knot = 0; part < SHARES; part++) {
+    while (knot + 1 < other->many && other->below[knot] <= (double)part / SHARES) knot++;
+    begins[part] = (int32_t)knot;
+  }
   for (Py_ssize_t k = 0; k < some->many; k++) {
     const int64_t first = some->indptr[some->chosen[k]], end = some->indptr[some->chosen[k] + 1];
     if (end == first) return -1;
@@ -1243,7 +1249,9 @@ static int gained(const Some *some, const Reference *other, double *out) {
       }
       for (int step = 0; step < many; step++) {
         const double share = shares[step];
-        while (place + 1 < other->many && other->below[place] <= share) place++; /* shares rise within a row */
+        const Py_ssize_t from_there = share >= 0 && share < 1 ? begins[(int)(share * SHARES)] : 0;
+        if (from_there > place) place = from_there; /* shares rise within a row */
+        while (place + 1 < other->many && other->below[place] <= share) place++;
         const int64_t bin = held(&some->bins, steps[step]), next = held(&some->bins, steps[step] + 1);
         const double low = other->values[bin], since = other->knots[place];
         const double upto = since <= low ? other->upto[bin] : other->area[place];
