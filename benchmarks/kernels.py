@@ -1,9 +1,10 @@
 """How near the readers come to compiled programs: CPU seconds of whole processes, by turns.
 
-    python benchmarks/kernels.py [fio host gigabyte hdr raw gz insert] [--rounds N] [--data FOLDER] [--anchors PYTHON]
+    python benchmarks/kernels.py [fio host load gigabyte hdr raw gz insert] [--rounds N] [--data FOLDER] [--anchors PYTHON]
 
 fio       104 MB of fio histogram logs (32 files) at 10 s, beside `compiled/fio_checked.c`, which checks all, built by gcc
 host      466 MB of one host (144 files) with `--jobs 1`, beside the same
+load      `load` of the logs of `host` into SQLite at 10 s, findings included, with `--jobs 1`, beside the same
 gigabyte  the logs of `fio` ten times over, as ten hosts
 hdr       20,000 HdrHistogram intervals, beside the crate `hdrhistogram` (`compiled/hdr`, built by cargo) and beside base64 and
           zlib of the standard library alone; the log is written by Java (see `hdr.py`)
@@ -67,6 +68,8 @@ for name, statement in made.execute("SELECT name, sql FROM sqlite_master WHERE t
     rows = made.execute(f"SELECT * FROM {name}")
     bare.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows.description))})", rows), bare.execute("COMMIT")
 """
+
+FRESH = 'rm -f "$0" "$0"-*; exec "$@"'
 
 Usage = tuple[float, float]  # CPU seconds, seconds by the clock
 
@@ -132,10 +135,14 @@ def raw_logs(data: Path) -> Path:
 
 
 def _beside_c(title: str, folder: Path, words: argparse.Namespace, most: float | None, *more: str) -> None:
+    asked = ["percentiles", str(folder), "--step", "10s", "-p", "50,90,99", "--by", "op", "--format", "csv", *more]
+    _command_beside_c(title, folder, words, most, [words.tailboard, *asked])
+
+
+def _command_beside_c(title: str, folder: Path, words: argparse.Namespace, most: float | None, command: Sequence[str]) -> None:
     if program := c_program(words.data):
         files = map(str, sorted(path for path in folder.iterdir() if not path.name.startswith(".")))
-        asked = ["percentiles", str(folder), "--step", "10s", "-p", "50,90,99", "--by", "op", "--format", "csv", *more]
-        beside(f"{title}, beside the C program", [words.tailboard, *asked], [*program, *files], words.rounds, most)
+        beside(f"{title}, beside the C program", command, [*program, *files], words.rounds, most)
 
 
 def fio(words: argparse.Namespace) -> None:
@@ -146,6 +153,12 @@ def fio(words: argparse.Namespace) -> None:
 def host(words: argparse.Namespace) -> None:
     """Compare on 466 MB of fio logs of one host, in one process."""
     _beside_c("466 MB of one host", generate.logs(words.data, generate.LogSet(files=HOST_FILES)), words, 2, "--jobs", "1")
+
+
+def loaded(words: argparse.Namespace) -> None:
+    """Compare a load of these logs."""
+    folder, made = generate.logs(words.data, generate.LogSet(files=HOST_FILES)), words.data / "host.db"
+    _command_beside_c("load of 466 MB of one host", folder, words, 5, _loading(words, folder, made))
 
 
 def gigabyte(words: argparse.Namespace) -> None:
@@ -183,11 +196,15 @@ def samples(words: argparse.Namespace) -> None:
 def inserted(words: argparse.Namespace) -> None:
     """Compare a load with inserting the rows that it makes."""
     folder, made, bare = generate.logs(words.data, generate.LogSet()), words.data / "made.db", words.data / "bare.db"
-    fresh = 'rm -f "$0" "$0"-*; exec "$@"'
-    load = [words.tailboard, "load", str(folder), "--run", "r", "--step", "10s", "--jobs", "1", "--store", f"sqlite:{made}"]
     theirs = [sys.executable, "-S", "-c", INSERTS, str(made), str(bare)]
     title = "load of 104 MB of fio logs at 10 s, findings included, beside inserting its rows"
-    beside(title, ["sh", "-c", fresh, str(made), *load], ["sh", "-c", fresh, str(bare), *theirs], words.rounds)
+    beside(title, _loading(words, folder, made), ["sh", "-c", FRESH, str(bare), *theirs], words.rounds)
+
+
+def _loading(words: argparse.Namespace, folder: Path, made: Path) -> list[str]:
+    """Return the command of a load into a new store."""
+    load = [words.tailboard, "load", str(folder), "--run", "r", "--step", "10s", "--jobs", "1", "--store", f"sqlite:{made}"]
+    return ["sh", "-c", FRESH, str(made), *load]
 
 
 def compressed(words: argparse.Namespace) -> None:
@@ -218,6 +235,7 @@ def compressed(words: argparse.Namespace) -> None:
 ROWS: dict[str, Callable[[argparse.Namespace], None]] = {
     "fio": fio,
     "host": host,
+    "load": loaded,
     "gigabyte": gigabyte,
     "hdr": intervals,
     "raw": samples,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,18 @@ from ingest.core.coverage import KINDS, OMISSION, POLLED, REFUSED_FILE, WIDTHS, 
 from ingest.core.documents import Whole, check_storable
 from ingest.core.errors import CapacityError, InputError, StoreError, TailboardError, as_text, listed, plural
 from ingest.core.events import Events
-from ingest.core.grid import WEIGHT_BITS, cut_down, window_parts
+from ingest.core.grid import WEIGHT_BITS, cut_down, window_sums
 from ingest.core.grid import in_flight as shared
-from ingest.core.intervals import MOST_SAMPLES, Intervals, Segments, of_all_segments
+from ingest.core.intervals import MOST_SAMPLES, Intervals, Segments, merged, of_all_segments
 from ingest.core.intervals import total as sum_of
 from ingest.core.labels import IN_FLIGHT, Series, in_flight_kind
+from ingest.core.layout import Layout
 from ingest.core.offsets import Stored, is_offsets
 from ingest.core.pool import fork_map
 from ingest.core.stated import is_shared, shown_together
 from ingest.load.aggregation import LogAggregation, Part, account_of, check_claims
 from ingest.load.plan import LoadOptions, Plan, plans
-from ingest.read import offset_sources, once, read
+from ingest.read import is_small, offset_sources, once, read, read_many
 from ingest.read.account import Account, nothing_taken
 from ingest.read.context import SPANS
 from ingest.read.discovery import processes
@@ -42,6 +44,7 @@ from ingest.store.lifecycle import STEP_TOLD, step_in
 from ingest.store.records import COMPLETE, STEP, UNKNOWN_ZERO, RunRecord, SourceRecord, Spans
 
 DOCUMENTS_A_CHUNK = 20_000
+TOGETHER_BYTES, SHARES = 1 << 25, 4  # of small logs that are read in one pass, in at least so many shares for each process
 NO_CLOCK = "no start time, and Elasticsearch needs real times: give --t0 TIME, or --t0 mtime"
 
 
@@ -167,7 +170,7 @@ def _storable(todo: list[Plan], store: Store, account: LoadAccount) -> list[Plan
 
 
 def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccount, offsets: Collection[Path]) -> Iterator[int]:
-    """Write the sources of a run as their documents come from the readers, then its rollups; yield 1 a finished source.
+    """Write the sources of a run as their documents come from the readers, then its rollups; yield how many are finished.
 
     The events of files in `offsets` are written by their offset, too. A source whose samples cannot be added up, in itself or
     with all others of the run, is taken out again and makes the account `full`; the run is then complete without it, and says so.
@@ -175,42 +178,57 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
     store.begin(plan.record, [record for _, record in plan.work], anew=options.replace)
     _check_claims(plan, store)
 
-    held, most = plan.held, store.most_samples
     jobs = processes(options.jobs, plan.paths)
+    shares = _shares(plan, options, jobs)
     handed: list[Any] = []
     packer = _Packer(plan, store, store.gatherer(plan.record, jobs))
-    if options.attribution == IN_FLIGHT:
-        most = min(most, MOST_SAMPLES >> WEIGHT_BITS)
-
-    written_of: Counter[int] = Counter()
-    kept: list[Mapping[str, Any]] = []
-    left_out: set[int] = set()
-
-    def work(item: tuple[Source, SourceRecord]) -> Iterator[_Piece]:
-        part = plan.parts.get(item[1].source)
-        if part is not None:
-            return _read_added_up(part, item[1], packer, options, offsets)
-        return _read(*item, packer, options, events=item[0].path in offsets)
-
-    for number, (packed, samples, rows, spans) in fork_map(work, plan.work, jobs, packer.rest):
-        if number == len(plan.work):
-            handed.append(packed)
+    weighed = options.attribution == IN_FLIGHT
+    writer = _Writer(
+        plan, store, account, min(store.most_samples, MOST_SAMPLES >> WEIGHT_BITS) if weighed else store.most_samples
+    )
+    for share, pieces in fork_map(lambda numbers: _read_share(numbers, packer, options, offsets), shares, jobs, packer.rest):
+        if share == len(shares):
+            handed.append(pieces)
             continue
+        with store.at_once() if len(pieces) > 1 else nullcontext():
+            for number, piece in pieces:
+                writer.take(number, *piece)
+        if finished := sum(rows is not None for _, (_, _, rows, _) in pieces):
+            yield finished
+    packer.take(handed)
+    together = shown_together(plan.record.run, (*plan.others, *writer.kept))
+    account.lacks.update(dict.fromkeys(entry.caveat for entry in together))
+    with EarlyStory(store.foreseen(plan.record)) as early:
+        store.finish_run(plan.record)
+        account.caveats += write_findings(store, plan.record.run, early)
+
+
+class _Writer:
+    """Writes what is read of the sources of a run that may hold `most` samples; `kept` are the accounts of the read ones."""
+
+    def __init__(self, plan: Plan, store: Store, account: LoadAccount, most: int) -> None:
+        self._plan, self._store, self._account, self._most = plan, store, account, most
+        self._held = plan.held
+        self._written_of: Counter[int] = Counter()
+        self._left_out: set[int] = set()
+        self.kept: list[Mapping[str, Any]] = []
+
+    def take(self, number: int, packed: Any, samples: int | None, rows: Sequence[Account] | None, spans: Spans) -> None:
+        """Write a piece of an entry of the work of the plan."""
+        if number in self._left_out:
+            return
+        plan, store, account = self._plan, self._store, self._account
         source, record = plan.work[number]
-        if number in left_out:
-            if rows is not None:
-                yield 1
-            continue
-        held += samples or 0
-        written_of[number] += samples or 0
-        if isinstance(packed, CapacityError) or held > most:
-            error = packed if isinstance(packed, CapacityError) else no_room(source.path, plan.record.run, most)
+        self._held += samples or 0
+        self._written_of[number] += samples or 0
+        if isinstance(packed, CapacityError) or self._held > self._most:
+            error = packed if isinstance(packed, CapacityError) else no_room(source.path, plan.record.run, self._most)
             account.full = account.full or error
             account.refused[as_text(source.path)] = str(error)
-            left_out.add(number)
-            held -= written_of[number]
+            self._left_out.add(number)
+            self._held -= self._written_of[number]
             _take_out(plan, number, store, error)
-            continue
+            return
         if isinstance(packed, StoredBreaths):
             account.breath_documents += store.write_breaths(record, packed)
         elif packed is not None:
@@ -219,14 +237,7 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             account.offset_documents += written if samples is None else 0
         if rows is not None:
             own = _finish_source(plan, number, rows, spans, store, account)
-            kept += [own] if is_shared(own) else []
-            yield 1
-    packer.take(handed)
-    together = shown_together(plan.record.run, (*plan.others, *kept))
-    account.lacks.update(dict.fromkeys(entry.caveat for entry in together))
-    with EarlyStory(store.foreseen(plan.record)) as early:
-        store.finish_run(plan.record)
-        account.caveats += write_findings(store, plan.record.run, early)
+            self.kept += [own] if is_shared(own) else []
 
 
 def _finish_source(
@@ -279,15 +290,97 @@ class _Packer:
             samples = None if is_offsets(chunk) else sum_of(counts)
             yield self.store.packed(self.plan.record, record, chunk), samples, None, {}
 
-    def rest(self) -> _Piece:
+    def rest(self) -> Any:
         """Return what the process has added up over all that it read."""
-        return None if self.sums is None else self.sums.sums(), 0, None, {}
+        return None if self.sums is None else self.sums.sums()
 
     def take(self, handed: Sequence[Any]) -> None:
         """Take what reading processes have added up, after the last of them was forked: none is to begin with it."""
         if self.sums is not None:
             for sums in handed:
                 self.sums.take(sums)
+
+
+def _shares(plan: Plan, options: LoadOptions, jobs: int) -> list[list[int]]:
+    """Return the numbers of the entries of a plan's work, in order; neighbours that `_read_together` takes are one share."""
+    most = max(1, len(plan.work) // (SHARES * jobs))
+    shares: list[list[int]] = []
+    before, size = None, 0
+    for number, (source, record) in enumerate(plan.work):
+        small = options.attribution != IN_FLIGHT and record.source not in plan.parts and is_small(source)
+        alike = (source.format, own_step(source), record.step_ns) if small else None
+        size += record.size
+        if alike is None or alike != before or size > TOGETHER_BYTES or len(shares[-1]) == most:
+            shares.append([])
+            before, size = alike, record.size
+        shares[-1].append(number)
+    return shares
+
+
+def _read_share(
+    numbers: Sequence[int], packer: _Packer, options: LoadOptions, offsets: Collection[Path]
+) -> Iterator[list[tuple[int, _Piece]]]:
+    """Yield what is to be written of a share of a plan's work, each piece with the number of its entry, some of them at once."""
+    plan = packer.plan
+    done: list[tuple[int, _Piece]] = []
+    for number, together in zip(numbers, _read_together([plan.work[number] for number in numbers], packer), strict=True):
+        if together is not None:
+            done += ((number, piece) for piece in together)
+            continue
+        if done:
+            yield done
+        done, (source, record) = [], plan.work[number]
+        part = plan.parts.get(record.source)
+        if part is not None:
+            pieces = _read_added_up(part, record, packer, options, offsets)
+        else:
+            pieces = _read(source, record, packer, options, events=source.path in offsets)
+        yield from ([(number, piece)] for piece in pieces)
+    if done:
+        yield done
+
+
+def _read_together(some: Sequence[tuple[Source, SourceRecord]], packer: _Packer) -> list[list[_Piece] | None]:
+    """Return what `_read` yields of each of some logs of one step that are read in one pass; None of those that are not."""
+    if len(some) == 1:
+        return [None]
+    run, sources = packer.plan.record, [source for source, _ in some]
+    run = replace(run, step_ns=step_in(run, some[0][1].step_ns))
+    left: list[Source] = []
+    spans: dict[Series, dict[Series, tuple[int, int]]] = {}
+    parts: dict[Layout, list[Intervals[Series]]] = {}
+    notes = [[*source.context.account.notes] for source in sources]
+    try:
+        for rows in read_many(sources, left):
+            _note_reach(rows, lambda series: spans.setdefault(_of_file(series), {}))
+            parts.setdefault(rows.layout, []).extend(stored_parts(rows, sources[0], run))
+        windows = {file: rows for alike in parts.values() for file, rows in merged(alike).split(_of_file) if len(rows)}
+    except CapacityError:  # of one of them
+        for source, said in zip(sources, notes, strict=True):
+            source.context.account.replace(Account(path=source.context.account.path, notes=said))
+        return [None] * len(some)
+    read: list[list[_Piece] | None] = []
+    for source, record in some:
+        if any(source is each for each in left):
+            read.append(None)
+            continue
+        file, account = _of_file(source.context.series), source.context.account
+        pieces: list[_Piece] = []
+        account.stored = 0
+        try:
+            if file in windows:
+                check_storable([windows[file]], run.step_ns, source.path)
+                pieces += packer.pieces(windows[file], record)
+                account.stored = sum(samples or 0 for _, samples, _, _ in pieces)
+        except InputError as error:
+            _not_read(source, error)
+        read.append([*pieces, (None, 0, [account], of_all_segments(spans.get(file, {})))])
+    return read
+
+
+def _of_file(series: Series) -> Series:
+    """Return the labels that all rows of a log have in common."""
+    return series.replaced(op="", kind="", segment=0)
 
 
 def _read(source: Source, record: SourceRecord, packer: _Packer, options: LoadOptions, *, events: bool) -> Iterator[_Piece]:
@@ -405,9 +498,7 @@ def whole_windows(
     for chunk in read(source, Windows(step_ns, in_flight=in_flight), seen):
         rows = segments.apart(chunk.relabelled(in_flight_kind) if in_flight else chunk)
         account.stored += sum_of(rows.counts if rows.completions is None else rows.completions)
-        for series, first, last in rows.reach():
-            low, high = spans.get(series, (first, last))
-            spans[series] = (min(low, first), max(high, last))
+        _note_reach(rows, lambda _: spans)
         if in_flight:
             parts = [rows if rows.completions is not None else shared(rows, step_ns)]
             check_storable(parts, step_ns, source.path)
@@ -423,6 +514,14 @@ def whole_windows(
         yield from offsets.rest()
 
 
+def _note_reach(rows: Intervals[Series], spans_of: Callable[[Series], dict[Series, tuple[int, int]]]) -> None:
+    """Note from when to when the series of rows reach, each where `spans_of` has it."""
+    for series, first, last in rows.reach():
+        spans = spans_of(series)
+        low, high = spans.get(series, (first, last))
+        spans[series] = (min(low, first), max(high, last))
+
+
 def stored_parts(rows: Intervals[Series], source: Source, run: RunRecord) -> list[Intervals[Series]]:
     """Return the rows of a source in windows of its run, in parts that are only good for adding up.
 
@@ -431,7 +530,7 @@ def stored_parts(rows: Intervals[Series], source: Source, run: RunRecord) -> lis
     """
     own = own_step(source)
     finest = run.step_ns if STEP_TOLD in run.parameters else min(own or run.step_ns, run.step_ns)
-    return window_parts(cut_down(rows, own, finest), run.step_ns, finest)
+    return window_sums(cut_down(rows, own, finest), run.step_ns, finest)
 
 
 # What a load did, for people.

@@ -87,12 +87,17 @@ def read_many(sources: Sequence[Source], left: list[Source]) -> Iterator[Interva
     left += [sources[number] for number in numbers]
 
 
+def is_small(source: Source) -> bool:
+    """Return whether `read_many` may read a source with others of its format."""
+    return reader_of(source.format).many is not None and size_of(source.path) <= SMALL
+
+
 def small_ones_together(sources: Iterable[Source], most: int) -> list[list[Source]]:
     """Return each source once: large ones alone, and first; small ones of a format that `read_many` knows, at most so many."""
     alone: list[list[Source]] = []
     small: dict[str, list[Source]] = {}
     for source in sources:
-        if reader_of(source.format).many is not None and size_of(source.path) <= SMALL:
+        if is_small(source):
             small.setdefault(source.format, []).append(source)
         else:
             alone.append([source])

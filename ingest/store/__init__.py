@@ -115,6 +115,10 @@ class Store(Origin, Protocol):
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals[Series]) -> Any:
         """Return whole windows of a source as `write` takes them; done in the reading processes, away from any connection."""
 
+    def at_once(self) -> AbstractContextManager[None]:
+        """Let what is written meanwhile be there all at once: one transaction costs less than many."""
+        return nullcontext()
+
     def write(self, run: RunRecord, source: SourceRecord, packed: Any) -> int:
         """Write whole documents of a source, replacing older ones of the same identity; return how many."""
 

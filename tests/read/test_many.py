@@ -21,6 +21,9 @@ import strategies
 from effort import figure
 from ingest.core.errors import InputError
 from ingest.core.units import parse_instant
+from ingest.load import load as load_module
+from ingest.load.load import load
+from ingest.load.plan import LoadOptions
 from ingest.query import files
 from ingest.query.question import Answer, Question
 from ingest.read import read, read_many, small_ones_together
@@ -29,6 +32,7 @@ from ingest.read.fio import histogram_log
 from ingest.read.format_names import HIST
 from ingest.read.placement import discover
 from ingest.read.sources import ReadOptions, Source
+from ingest.store import open_store
 from mutations import CHANGES, mutated, mutations
 from oracles import logs
 
@@ -314,3 +318,21 @@ def test_shares_hold_each_source_once_and_large_ones_alone(hosts: Path, monkeypa
             assert len(share) <= most and len({one.format for one in share}) == 1
             assert len(share) == 1 or (share[0].format == HIST and all(one.path.stat().st_size <= 40_000 for one in share))
     assert max(map(len, small_ones_together(sources, 64))) > 10
+
+
+@pytest.mark.parametrize("step_ns", [None, 5_000_000_000])
+def test_a_load_of_logs_together_stores_what_each_alone_gives(
+    hosts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_ns: int | None
+) -> None:
+    stored, commits, together = [], [], [load_module.read_many, lambda sources, left: left.extend(sources) or iter(())]
+    for number, read_some in enumerate(together):
+        monkeypatch.setattr(load_module, "read_many", read_some)
+        with open_store(f"sqlite:{tmp_path / str(number)}.db", write=True) as store:
+            said: list[str] = []
+            store.db.set_trace_callback(said.append)  # type: ignore[attr-defined]  # of a store in SQLite
+            load([hosts], store, LoadOptions(ReadOptions(run="r"), step_ns=step_ns, force=True, jobs=1))
+            commits.append(said.count("COMMIT"))
+            tables = ("intervals", "series", "sources", "rollups")
+            stored.append([sorted(store.db.execute(f"SELECT * FROM {table}").fetchall()) for table in tables])  # type: ignore[attr-defined]
+    assert stored[0] == stored[1] and len(stored[0][0]) > 12
+    assert 3 * commits[0] < 2 * commits[1]

@@ -19,7 +19,7 @@ import numpy as np
 
 from ingest.core.coverage import OMISSION as WARNING
 from ingest.core.grid import SECOND
-from ingest.core.intervals import Bool, Int, median, row_sums
+from ingest.core.intervals import Bool, Int, median, quantiles, row_sums
 from ingest.core.layout import Float
 from ingest.core.quantiles import Ranked, parse_percentiles
 from ingest.query.story.ground import (
@@ -234,7 +234,7 @@ def _waits(ground: Ground, dark: Bool) -> Iterator[Wait]:
     known = logs[~np.isnan(logs)]
     if len(known) < LEAST_TOPS or count <= 2 * BESIDE:
         return
-    ends = [np.quantile(known, part) for part in TAIL]
+    ends = [quantiles(known, part) for part in TAIL]
     falls = min(math.log((1 - low) / (1 - high)) / max(b - a, 1e-9) for (low, high), (a, b) in zip(TAIL, ends, strict=True))
     chances = math.log(len(known) * (1 - TAIL[-1][1])) - falls * (logs - ends[-1][1])
     likely = np.flatnonzero((chances < 0).ravel())

@@ -1741,9 +1741,13 @@ class _Batch:
                 log_chains.whole(OPS[code], (begin, last), bins[entries], counts[entries], newest)
                 account.samples += samples[at]
             tail = list(log_chains.tail({}))
-            if all(_are_instants(part.start_ns, part.end_ns) for part in tail):
+            own = log_chains.context.series
+            if all(
+                _are_instants(part.start_ns, part.end_ns) and (part.table[0].job, part.table[0].process) == (own.job, own.process)
+                for part in tail
+            ):
                 tails += tail
-            else:  # `read` says why
+            else:  # `read` says why, or of which jobs it is
                 self.plain[number] = False
                 account.replace(Account(path=account.path, notes=notes))
         return tails

@@ -145,7 +145,10 @@ class SqliteStore(Store):
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection inside one write transaction."""
+        """Give the connection inside one write transaction, that of `at_once` where one is open."""
+        if self.db.in_transaction:
+            yield self.db
+            return
         with self._store_errors(), transaction(self.db):
             seen, self._seen = self._seen, self.db.execute("PRAGMA data_version").fetchone()[0]
             if seen != self._seen:  # others have written: numbers of series may have gone, or be those of other series
@@ -155,6 +158,12 @@ class SqliteStore(Store):
             except BaseException:
                 self.look_again()
                 raise
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Let what is written meanwhile be one transaction."""
+        with self.transaction():
+            yield
 
     @property
     def offers(self) -> Capabilities:
