@@ -5,7 +5,6 @@ Every other test runs with whichever of the two is in use; `.ci/run` runs those 
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 import random
@@ -25,7 +24,6 @@ from ingest.core.intervals import Intervals, Narrow
 from ingest.core.labels import Series
 from ingest.core.layout import fio_layout
 from ingest.core.quantiles import Ranked, counts_above, weighed
-from ingest.load import digests
 from ingest.query.excess import excess_of
 from ingest.query.story import segments
 from ingest.query.story.ground import by_bin
@@ -646,46 +644,6 @@ def test_words_outside_of_their_text_are_an_error() -> None:
     ):
         with pytest.raises(ValueError, match="no room"):
             kernel.hdr_rows(b"\x04\x04\x06", *wrong)
-
-
-# ---- SHA-256 of files
-
-
-HASHED = kernel.hash_rows is not None and kernel.hash_rows(bytearray(), b"", np.empty(0, np.int64))
-EDGES = sorted(
-    {
-        max(0, edge + more)
-        for edge in (0, 64, 128, digests.HASH_BLOCK, 2 * digests.HASH_BLOCK)
-        for more in (-9, -8, -1, 0, 1, 55, 56)
-    }
-)
-
-
-@pytest.mark.skipif(not HASHED, reason="this processor has no instructions for SHA-256")
-@pytest.mark.parametrize("seed", range(figure(2, 3, 30)))
-def test_files_that_are_hashed_side_by_side_have_the_digests_that_hashlib_gives(seed: int, tmp_path: Path) -> None:
-    rng, known = random.Random(seed), {tmp_path / "gone": ("not read: " + str(tmp_path / "gone"), 0)}
-    for number, size in enumerate([*EDGES, *(rng.randrange(3 * digests.HASH_BLOCK) for _ in range(12))]):
-        text = rng.randbytes(size)
-        (tmp_path / str(number)).write_bytes(text)
-        known[tmp_path / str(number)] = hashlib.sha256(text).hexdigest(), size
-    paths = rng.sample([*known], len(known))
-    for some in (paths, paths[:7], paths[:3], paths[:2]):
-        assert digests.digests_of(some, 1) == {path: known[path] for path in some}
-
-
-@compiled
-def test_texts_that_are_not_there_are_not_hashed() -> None:
-    states, texts, chunks = np.zeros((2, 8), np.uint32), np.zeros((2, 128), np.uint8), np.array([2, 1])
-    for wrong in (
-        (states, texts, chunks + 1),
-        (states, texts, chunks - 2),
-        (states[:1].copy(), texts, chunks),
-        (np.zeros((5, 8), np.uint32), np.zeros((5, 128), np.uint8), np.ones(5, np.int64)),
-    ):
-        with pytest.raises(ValueError, match="too many texts, or more chunks"):
-            kernel.hash_rows(*wrong)
-    assert not states.any()
 
 
 SANITIZED = """

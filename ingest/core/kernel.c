@@ -13,10 +13,6 @@
 #if defined(__SSE2__) && !defined(PORTABLE)
 #include <emmintrin.h>
 #endif
-#if defined(__x86_64__) && !defined(PORTABLE)
-#include <cpuid.h>
-#include <immintrin.h>
-#endif
 
 #define LEADING 3           /* columns of `lead` */
 #define CELL 3              /* bytes of a cell that is zero: ", 0" */
@@ -1293,133 +1289,6 @@ static PyObject *excess_rows(PyObject *self, PyObject *args) {
   return NULL;
 }
 
-#define LANES 4 /* texts that are hashed side by side */
-#define CHUNK 64 /* bytes that SHA-256 takes at once */
-#define STATE 8
-
-#if defined(__x86_64__) && !defined(PORTABLE)
-static const uint32_t ROUNDS[64] = {
-    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
-};
-
-/* Whether this processor has instructions for SHA-256. */
-static int hashes(void) {
-  unsigned a, b, c, d;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_SSSE3) || !(c & bit_SSE4_1)) return 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
-}
-
-/* Go on with the SHA-256 of `lanes` texts by so many chunks (FIPS 180-4, by Intel's SHA extensions, which hold a state as ABEF and
- * CDGH). Each round waits for the one before it: those of other texts are done meanwhile. */
-__attribute__((target("sha,ssse3,sse4.1"), always_inline)) static inline void hash(const int lanes, uint32_t *const *states,
-                                                                                  const uint8_t *const *texts, int64_t chunks) {
-  const __m128i swapped = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
-  __m128i abef[LANES], cdgh[LANES], words[LANES][4], abef_before[LANES], cdgh_before[LANES];
-  for (int k = 0; k < lanes; k++) {
-    const __m128i cdab = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)states[k]), 0xB1);
-    const __m128i efgh = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)states[k] + 1), 0x1B);
-    abef[k] = _mm_alignr_epi8(cdab, efgh, 8);
-    cdgh[k] = _mm_blend_epi16(efgh, cdab, 0xF0);
-  }
-  for (int64_t chunk = 0; chunk < chunks; chunk++) {
-    for (int k = 0; k < lanes; k++) {
-      abef_before[k] = abef[k], cdgh_before[k] = cdgh[k];
-      for (int i = 0; i < 4; i++)
-        words[k][i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(texts[k] + chunk * CHUNK) + i), swapped);
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; i++) { /* four rounds each */
-      const __m128i round = _mm_loadu_si128((const __m128i *)ROUNDS + i);
-#pragma GCC unroll 4
-      for (int k = 0; k < lanes; k++) {
-        __m128i *w = words[k], now = w[i & 3], last = w[(i + 3) & 3], sums = _mm_add_epi32(now, round);
-        cdgh[k] = _mm_sha256rnds2_epu32(cdgh[k], abef[k], sums);
-        abef[k] = _mm_sha256rnds2_epu32(abef[k], cdgh[k], _mm_shuffle_epi32(sums, 0x0E));
-        if (i < 12) {
-          const __m128i seventh = _mm_alignr_epi8(last, w[(i + 2) & 3], 4);
-          w[i & 3] = _mm_sha256msg2_epu32(_mm_add_epi32(_mm_sha256msg1_epu32(now, w[(i + 1) & 3]), seventh), last);
-        }
-      }
-    }
-    for (int k = 0; k < lanes; k++) {
-      abef[k] = _mm_add_epi32(abef[k], abef_before[k]);
-      cdgh[k] = _mm_add_epi32(cdgh[k], cdgh_before[k]);
-    }
-  }
-  for (int k = 0; k < lanes; k++) {
-    const __m128i feba = _mm_shuffle_epi32(abef[k], 0x1B), dchg = _mm_shuffle_epi32(cdgh[k], 0xB1);
-    _mm_storeu_si128((__m128i *)states[k], _mm_blend_epi16(feba, dchg, 0xF0));
-    _mm_storeu_si128((__m128i *)states[k] + 1, _mm_alignr_epi8(dchg, feba, 8));
-  }
-}
-
-/* Go on with the SHA-256 of each text by as many chunks as there are of it, as many texts at a time as are left. */
-__attribute__((target("sha,ssse3,sse4.1"))) static void hashed(uint32_t *states, const uint8_t *texts, Py_ssize_t room,
-                                                               const int64_t *chunks, int many) {
-  int64_t done = 0;
-  for (;;) {
-    uint32_t *own[LANES];
-    const uint8_t *text[LANES];
-    int64_t next = INT64_MAX;
-    int lanes = 0;
-    for (int k = 0; k < many; k++) {
-      if (chunks[k] <= done) continue;
-      own[lanes] = states + k * STATE;
-      text[lanes++] = texts + k * room + done * CHUNK;
-      next = chunks[k] - done < next ? chunks[k] - done : next;
-    }
-    if (lanes == 4) hash(4, own, text, next);
-    else if (lanes == 3) hash(3, own, text, next);
-    else if (lanes == 2) hash(2, own, text, next);
-    else if (lanes == 1) hash(1, own, text, next);
-    else return;
-    done += next;
-  }
-}
-#else
-static int hashes(void) { return 0; }
-static void hashed(uint32_t *states, const uint8_t *texts, Py_ssize_t room, const int64_t *chunks, int many) {
-  (void)states, (void)texts, (void)room, (void)chunks, (void)many;
-}
-#endif
-
-static PyObject *hash_rows(PyObject *self, PyObject *args) {
-  PyObject *o;
-  Py_buffer states, texts, c;
-  int found = -1;
-  (void)self;
-  if (!PyArg_ParseTuple(args, "w*y*O", &states, &texts, &o)) return NULL;
-  if (columns_of(&o, 1, 0, &c) != 0) {
-    PyBuffer_Release(&states);
-    PyBuffer_Release(&texts);
-    return NULL;
-  }
-  const Py_ssize_t many = length(&c), room = many ? texts.len / many : 0;
-  if (many <= LANES && states.len == many * STATE * (Py_ssize_t)sizeof(uint32_t) && (uintptr_t)states.buf % sizeof(uint32_t) == 0) {
-    const int64_t *chunks = c.buf;
-    found = hashes();
-    for (Py_ssize_t k = 0; k < many; k++) found = chunks[k] < 0 || chunks[k] > room / CHUNK ? -1 : found;
-    if (found == 1) {
-      Py_BEGIN_ALLOW_THREADS
-      hashed(states.buf, texts.buf, room, chunks, (int)many);
-      Py_END_ALLOW_THREADS
-    }
-  }
-  PyBuffer_Release(&states);
-  PyBuffer_Release(&texts);
-  PyBuffer_Release(&c);
-  if (found >= 0) return PyBool_FromLong(found);
-  PyErr_SetString(PyExc_ValueError, "too many texts, or more chunks of one than there are");
-  return NULL;
-}
-
 static PyMethodDef functions[] = {
     {"fio_rows", fio_rows, METH_VARARGS,
      "fio_rows(text, columns, leading, entries, lead, indptr, bins, counts) -> rows, or -1 where the text is not plain\n\n"
@@ -1483,10 +1352,6 @@ static PyMethodDef functions[] = {
      "weigh_rows(indptr, chosen, bins, counts, weights, out): fill in the sums of counts times weights (one a bin) of chosen CSR rows."},
     {"above_rows", above_rows, METH_VARARGS,
      "above_rows(indptr, chosen, bins, counts, cuts, out): fill in the counts of chosen CSR rows above bins, (chosen x cuts)."},
-    {"hash_rows", hash_rows, METH_VARARGS,
-     "hash_rows(states, texts, chunks) -> whether this processor has what it takes: if not, nothing is done\n\n"
-     "Go on with the SHA-256 of up to four texts, rows of equal room, by so many chunks (int64) of 64 bytes each. states are eight\n"
-     "words of 32 bits a text. ValueError where there are not so many."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -56,7 +56,6 @@ place_rows: Loop | None = getattr(_compiled, "place_rows", None)
 rank_rows: Loop | None = getattr(_compiled, "rank_rows", None)
 weigh_rows: Loop | None = getattr(_compiled, "weigh_rows", None)
 above_rows: Loop | None = getattr(_compiled, "above_rows", None)
-hash_rows: Loop | None = getattr(_compiled, "hash_rows", None)
 
 
 def in_words() -> str:

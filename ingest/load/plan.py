@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,24 +18,27 @@ from ingest.core.coverage import Caveat, KindsRecorded, Missing, is_held, median
 from ingest.core.errors import InputError, StoreError, UsageError, as_text, counted
 from ingest.core.grid import SECOND, stored_step
 from ingest.core.labels import IN_FLIGHT
+from ingest.core.pool import fork_map
 from ingest.core.stated import Stated
 from ingest.load.aggregation import Part, members_of, parts_of
-from ingest.load.digests import NOT_READ, digest_of, digests_of
 from ingest.query.aggregate import run_starts
 from ingest.query.windows import check_step
 from ingest.read.context import OWN_STAMPS
 from ingest.read.copies import labels_in, rival, two_formats, two_of_one
+from ingest.read.discovery import processes
 from ingest.read.format_names import AVERAGED, HIST, PLAIN_JSON, RAW
 from ingest.read.missing import own_step, row_width
 from ingest.read.placement import UNDATED, apart
 from ingest.read.sources import PREFER_HIST, Found, ReadOptions, Source
-from ingest.read.text import size_of
+from ingest.read.text import open_plain, size_of
 from ingest.store import Store
 from ingest.store.coverage import ADD_UP, check_same
 from ingest.store.lifecycle import COLUMNS, FORCED, MEANING, NOT_OF_READING, OF_LOGS, STEP_TOLD, check_addable
 from ingest.store.lifecycle import check_step as check_stored
 from ingest.store.records import COMPLETE, STEP, UNKNOWN_ZERO, RunRecord, SourceRecord, StoredRun, stored_samples
 
+NOT_READ = "not read: "
+HASH_BLOCK = 1 << 18
 DIGEST_SIZE = 16
 MOST_LABELS = 32
 
@@ -110,7 +113,7 @@ def plans(
     step that cannot be.
     """
     discovered, held = _beside_held(discovered, store, options)
-    digests = digests_of([source.path for source in discovered.sources], options.jobs)
+    digests = _digests(discovered.sources, options.jobs)
     by_run: dict[str, list[Source]] = {}
     for source in discovered.sources:
         by_run.setdefault(source.context.series.run, []).append(source)
@@ -374,6 +377,38 @@ def _read_beside(source: Source, digests: Mapping[Path, tuple[str, int]]) -> tup
         return ()
     known = {log: digests[log][0] if log in digests else digest_of(log, None) for log in logs}
     return (*(f"{log.name} {digest}" for log, digest in known.items()), *absent)
+
+
+def _digests(sources: Sequence[Source], jobs: int | None) -> dict[Path, tuple[str, int]]:
+    def work(path: Path) -> Iterator[tuple[str, int]]:
+        yield digested(path, None)
+
+    paths = [source.path for source in sources]
+    return {paths[number]: digest for number, digest in fork_map(work, paths, processes(jobs, paths), joining=True)}
+
+
+def digest_of(path: Path, size: int | None) -> str:
+    """Return the SHA-256 of a file, or of its first `size` bytes."""
+    return digested(path, size)[0]
+
+
+def digested(path: Path, size: int | None) -> tuple[str, int]:
+    """Return the SHA-256 of a file, or of its first `size` bytes, and of how many bytes it is: the file may grow meanwhile.
+
+    One that has gone, or cannot be read, has a digest that no other has, of 0 bytes: who reads it says so.
+    """
+    digest = hashlib.sha256()
+    left, taken = size if size is not None else 2**62, 0
+    view = memoryview(bytearray(HASH_BLOCK))
+    try:
+        with open_plain(path) as stream:
+            while left and (got := stream.readinto(view[: min(HASH_BLOCK, left)])):  # type: ignore[attr-defined]
+                digest.update(view[:got])
+                left -= got
+                taken += got
+    except (InputError, OSError):
+        return f"{NOT_READ}{as_text(path)}", 0
+    return digest.hexdigest(), taken
 
 
 def grown(path: Path, old: SourceRecord) -> bool:

@@ -298,14 +298,14 @@ def test_b2_a_log_that_grows_while_a_load_looks_at_it_is_read_again_by_the_next(
     ground, log = SqliteGround(tmp_path), logs[0]
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join(lines[:-3]))
-    real = load_plan.digests_of
+    real = load_plan._digests
 
     def digests(*words: Any) -> Any:
         found = real(*words)
         log.write_bytes(b"".join(lines))
         return found
 
-    monkeypatch.setattr(load_plan, "digests_of", digests)
+    monkeypatch.setattr(load_plan, "_digests", digests)
     loaded(ground.url, [log], reading=ZERO)
     monkeypatch.undo()
     assert loaded(ground.url, [log], reading=ZERO).loaded == 1

@@ -23,9 +23,8 @@ from ingest.live.watch.end import settle
 from ingest.live.watch.files import Fate, Gone, Head, Place, Print, Seen, scanned
 from ingest.live.watch.state import Key, Watching, noted
 from ingest.live.watch.tail import Tail
-from ingest.load.digests import digest_of
 from ingest.load.load import NO_CLOCK, LoadAccount, load_found, no_room
-from ingest.load.plan import grown, in_own_windows, record_of
+from ingest.load.plan import digest_of, grown, in_own_windows, record_of
 from ingest.read.copies import two_of_one
 from ingest.read.sources import Found, Source
 from ingest.store import Store

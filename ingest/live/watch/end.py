@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from ingest.live.watch.files import scanned
 from ingest.live.watch.state import Key, Watching, noted
-from ingest.load.digests import digest_of
 from ingest.load.load import LoadAccount, load_found
+from ingest.load.plan import digest_of
 from ingest.read.sources import Found, Source
 from ingest.read.text import size_of
 from ingest.store.findings import write_findings
