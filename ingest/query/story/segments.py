@@ -151,7 +151,7 @@ class Counts:
     `over` (5, G, n) are the samples, and those above the group's own p50, p90, p99 and FAR times that, which are `cuts` (4, G) in
     logarithms of ns; `done` its completions, `due` those that its mean rate makes (0 where it is not known what it did); `logs`
     the sums of logarithms of latencies above their mean, `table` (G, ranks) these logarithms at the ranks of TABLE.
-    `fine` is `over` and `done` (6, G, T) by window.
+    `fine` is `over`, `done` and `logs` (7, G, T) by window.
     """
 
     first: int
@@ -233,7 +233,7 @@ def counts_of(ground: Ground, aside: Bool | None = None, stalled: Bool | None = 
     fine[DONE] = ground.samples * known
     done, exposed = blocks(fine[DONE]), blocks(known.astype(np.float64))
     due = exposed * (done.sum(axis=1) / np.maximum(exposed.sum(axis=1), 1))[:, None]
-    return Counts(first, width, blocks(fine[: CLASSES + 1]), done, due, blocks(fine[LOGS]), fine[:LOGS], cuts, table)
+    return Counts(first, width, blocks(fine[: CLASSES + 1]), done, due, blocks(fine[LOGS]), fine, cuts, table)
 
 
 def _known(ground: Ground) -> Bool:

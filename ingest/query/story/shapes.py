@@ -62,9 +62,11 @@ from ingest.query.story.ground import (
 from ingest.query.story.segments import (
     AT_ONCE,
     CHANCE,
+    CLASSES,
     DONE,
     HALF,
     LEAST_TIMES,
+    LOGS,
     Together,
     added_over,
     added_up,
@@ -956,24 +958,25 @@ def _modes(ground: Ground, together: Together, places: Places, valley: float, sl
 LEAST_PERIODS = 8
 RHYTHM_LEAST_WINDOWS = 3  # of a period: below, windows are too coarse to tell phases
 LEAST_KEPT = 0.75  # of the periods, whose event is at least half as strong as usual
-RHYTHM_CHANCE = 1e-6  # as if normal: eight contrasts of few samples are not, and the best of their ranges is taken
+RHYTHM_CHANCE = 1e-4  # as if normal: eight contrasts of few samples are not, and the best of their ranges is taken
 ONE = 2.0  # times the median event, that one counts at most
 LEAST_EXPLAINED = 0.2  # of the variance of windows, by the events
 HARMONICS = 5
 OVERSAMPLED = 8
 LEAST_BEYOND, MOST_BEYOND = 3.0, 8.0  # deviations
 PEAKS = 5  # candidates of a series that are folded
-LEAST_PEAK = 40.0  # of the sum over harmonics, in units of the spectrum around; without a rhythm it is at most 37, with one 260
+LEAST_PEAK = (25.0, 30.0, 33.5, 37.0, 40.0)  # of the sum over so many harmonics, in units of the spectrum around: alike by chance
 MULTIPLIED, MOST_MULTIPLE = 4, 5
 ALIKE = 0.01
 RHYTHM_AROUND = 61  # frequencies whose median is the spectrum around one
 WIDTHS = (0.05, 0.1, 0.2, 0.33)  # of a period, that events are; what lasts longer is no event
-LEAST_WIDTH = 0.7  # windows
+LEAST_WIDTH, ROW_WIDTH = 0.7, 2.0  # windows: a row of a log, which may be all that an event is, lies in two of them
 PHASES = 24  # of a period
 MISSING = "missing"
 ONE_MORE = 1.5  # completions of each group
-EVEN = ("p50", MISSING)  # what counts as often too many as too few
-MEASURES = {"p50": 1, "p90": 2, "p99": 3, MISSING: DONE}  # places in Counts.fine
+LEVEL = "level"
+EVEN = (LEVEL, MISSING)  # what is as often too high as too low
+MEASURES = {LEVEL: LOGS, "p90": 2, "p99": 3, MISSING: DONE}  # places in Counts.fine
 
 
 @dataclass(frozen=True, slots=True)
@@ -1020,15 +1023,17 @@ def rhythms(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     for _, measure, number, series, periods in sorted(likely, key=lambda each: -each[0]):
         if not free[sets[number].members].all():
             continue
-        beat = beat_of(series, periods, len(sets) * len(MEASURES), even=measure in EVEN)
+        slow = None if measure in EVEN else fine[[MEASURES[measure], 0]][:, sets[number].members].sum(axis=1)
+        beat = beat_of(series, periods, len(sets) * len(MEASURES), slow)
         if beat is None:
             continue
         inside = beat.windows(fine.shape[2])
-        hits, of = fine[MEASURES[measure]], fine[0]
+        then, usually = (fine[:, :, where].sum(axis=2) for where in (inside, ~inside))
         if measure == MISSING:
-            gains = rate_gains(hits[:, inside].sum(axis=1), hits[:, ~inside].mean(axis=1) * inside.sum())
-        else:
-            gains = share_gains(*(part[:, where].sum(axis=1) for where in (inside, ~inside) for part in (hits, of)))
+            gains = rate_gains(then[DONE], usually[DONE] * inside.sum() / (~inside).sum())
+        else:  # of the shares of slow samples that which tells most
+            every = [share_gains(then[at], then[0], usually[at], usually[0]) for at in range(1, CLASSES)]
+            gains = max(every, key=lambda each: float(each[sets[number].members].sum(axis=0).max()))
         together = likeliest(sets, np.where(free[:, None], gains, -np.inf))
         if (claim := _rhythm(ground, sets[together], beat, measure, span)) is not None:
             claims.append(claim)
@@ -1045,27 +1050,30 @@ def _series(sets: Sequence[Together], fine: Float, place: int) -> Float:
     if place == DONE:
         usual = np.maximum(median(hits, axis=1, keepdims=True), 1.0)
         values = (usual - hits) / np.sqrt(usual)
+    elif place == LOGS:
+        values = hits / np.sqrt(np.maximum(of, 1))
     else:
         share = hits.sum(axis=1, keepdims=True) / np.maximum(of.sum(axis=1, keepdims=True), 1.0)
         values = (hits - of * share) / np.sqrt(np.maximum(of, 1) * np.maximum(share * (1 - share), 1e-9))
     values -= median(values, axis=1, keepdims=True)
     spread = 1.4826 * median(np.abs(values), axis=1, keepdims=True)
-    least = 0.25 if place == DONE else 1.0  # a paced rate varies less than counting does
+    least = {DONE: 0.25, LOGS: 1e-9}.get(place, 1.0)  # a paced rate varies less than counting does
     drawn_in: Float = np.clip(values / np.maximum(spread, least), -LEAST_BEYOND, MOST_BEYOND)
     return drawn_in
 
 
-def beat_of(series: Float, periods: Sequence[float], tests: int, *, even: bool = False) -> Beat | None:
+def beat_of(series: Float, periods: Sequence[float], tests: int, slow: Float | None = None) -> Beat | None:
     """Return the rhythm of a series of windows with one of the periods, None where it has none that is beyond chance.
 
-    Held to RHYTHM_CHANCE for all periods, phases, beginnings and ends and `tests` together.
+    Held to RHYTHM_CHANCE for all periods, phases, beginnings and ends and `tests` together; `slow` are the slow samples and all
+    of windows (2, T), where the series is of their share.
     """
     best = _fitted(series, periods)
     if best is None:
         return None
     turns = (best.end - best.first) / best.period
     near = best.period + np.linspace(-1, 1, 9) * max(best.width, 1.0) / turns
-    return _certain(series, _fitted(series, near.tolist(), best) or best, tests, even=even)
+    return _certain(series, _fitted(series, near.tolist(), best) or best, tests, slow)
 
 
 def periods_of(series: Float) -> list[tuple[float, list[float]]]:
@@ -1087,15 +1095,17 @@ def periods_of(series: Float) -> list[tuple[float, list[float]]]:
     power /= np.maximum(line, 1e-300, out=line)
     np.minimum(power, 60.0, out=power)
     places = np.arange(math.ceil(size * LEAST_PERIODS / count), size // RHYTHM_LEAST_WINDOWS + 1)
-    summed = np.zeros((len(series), len(places)))
+    summed, many = np.zeros((len(series), len(places))), np.zeros(len(places), np.int64)
     for harmonic in range(1, HARMONICS + 1):
         inside = int(np.searchsorted(places * harmonic, power.shape[1]))
         summed[:, :inside] += power[:, places[0] * harmonic :: harmonic][:, :inside]
+        many[:inside] += 1
+    summed /= np.array(LEAST_PEAK)[many - 1]
     most = count / LEAST_PERIODS * (1 + ALIKE)
     found = []
     for own, strength in zip(summed, summed.max(axis=1).tolist(), strict=True):
         strongest = list[float]()
-        while len(strongest) < PEAKS and own[best := int(own.argmax())] >= LEAST_PEAK:
+        while len(strongest) < PEAKS and own[best := int(own.argmax())] >= 1:
             strongest.append(size / float(places[best]))
             own[max(best - OVERSAMPLED, 0) : best + OVERSAMPLED + 1] = 0.0
         # A harmonic of a short event is as strong as the event itself: its multiples are tried, too.
@@ -1122,9 +1132,10 @@ def _fitted(values: Float, periods: Sequence[float], near: Beat | None = None) -
     """Return the rhythm of one of the periods whose events explain most, in the turns in which they do; of widths `near` one."""
     count, best = len(values), None
     for period in periods:
-        widths = [max(share * period, LEAST_WIDTH) for share in WIDTHS]
+        widest = max(WIDTHS[-1] * period, ROW_WIDTH)
+        widths = [*(max(share * period, LEAST_WIDTH) for share in WIDTHS), widest]
         if near is not None:
-            widths = [near.width * times for times in (0.75, 1.0, 1.25) if near.width * times <= WIDTHS[-1] * period]
+            widths = [near.width * times for times in (0.75, 1.0, 1.25) if near.width * times <= widest]
         phases = np.arange(0, period, max(period / PHASES, 0.25 if near is None else 0.1))
         for width in dict.fromkeys(widths):
             starts: Float = phases[:, None] + period * np.arange(-1, math.ceil(count / period))
@@ -1148,14 +1159,14 @@ def _fitted(values: Float, periods: Sequence[float], near: Beat | None = None) -
     return best
 
 
-def _certain(values: Float, beat: Beat, tests: int, *, even: bool) -> Beat | None:
-    """Return a rhythm that is beyond chance, None where it is not: by how contrasts of other phases vary in that time."""
+def _certain(values: Float, beat: Beat, tests: int, slow: Float | None) -> Beat | None:
+    """Return a rhythm that is beyond chance, None where it is not: by how contrasts of all phases vary in that time."""
     turns = beat.first + beat.period * np.arange(round((beat.end - beat.first) / beat.period), dtype=np.float64)
     own = _contrasts(values, turns, beat.period, beat.width)
     own = own[~np.isnan(own)]
     own = np.minimum(own, ONE * median(own))  # one that is far stronger is an event of its own
     step = max(beat.width / 2, 0.5)
-    shifts = beat.width + step * np.arange(int((beat.period - 2 * beat.width) / step) + 1, dtype=np.float64)
+    shifts = step * np.arange(math.ceil(beat.period / step), dtype=np.float64)
     others = _contrasts(values, turns + shifts[:, None], beat.period, beat.width)
     others -= known_mean(others, axis=1, keepdims=True)
     of_counting = math.sqrt(1 / beat.width + 1 / (beat.period - beat.width))
@@ -1167,13 +1178,22 @@ def _certain(values: Float, beat: Beat, tests: int, *, even: bool) -> Beat | Non
     tried = tests * len(values) / 2 * beat.period / beat.width * len(WIDTHS) * (len(values) / beat.period) ** 2 / 2
     # How contrasts vary is seen of so many that do not overlap: Student's tail, not the normal one. Where less is seen than
     # counting makes, and that varies as far up as down, it is known.
-    known = max(float(np.count_nonzero(~np.isnan(others))) * min(step / beat.width, 1.0) - len(others), 1.0)
+    known = max(float(np.count_nonzero(~np.isnan(others)) - len(others)) * min(step / beat.width, 1.0), 1.0)
     strength = float(own.mean()) ** 2 * len(own) / varies**2
-    tail = (known + 1) / 2 * math.log1p(strength / known) if seen == varies or not even else strength / 2
+    tail = strength / 2 if slow is None and varies > seen else (known + 1) / 2 * math.log1p(strength / known)
+    tail = tail if slow is None else min(tail, _by_counting(slow, beat))  # of few that are slow it tells no more than they do
     certainty = tail - math.log(tried / RHYTHM_CHANCE)
     if certainty <= 0 or kept < LEAST_KEPT or explained < LEAST_EXPLAINED or len(own) < LEAST_PERIODS - 1:
         return None
     return replace(beat, certainty=certainty, kept=kept)
+
+
+def _by_counting(slow: Float, beat: Beat) -> float:
+    """Return the logarithm of how unlikely it is by chance that so many of the slow samples in its time are in its events."""
+    inside, time = beat.windows(slow.shape[1]), slice(max(int(beat.first), 0), math.ceil(beat.end))
+    (hits, of), (every, whole) = slow[:, inside].sum(axis=1), slow[:, time].sum(axis=1)
+    due, rest = of / max(whole, 1) * every, every - hits
+    return float(hits * math.log(hits / due) + (rest * math.log(rest / (every - due)) if rest else 0.0)) if hits > due else 0.0
 
 
 def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: slice) -> Claim | None:
