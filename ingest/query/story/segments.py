@@ -70,10 +70,12 @@ LEAST_TIMES = 1.2  # of the level
 LEVEL = 1.1  # that usual levels differ
 MORE = 1.4  # that shares of slow samples differ usually
 AGAINST = 10.0  # logarithm of the odds that windows are none of an event at an end of the run, or groups of one of a set
+WORN = math.log(10)  # times the time constant of what wears off, after which a tenth of it is left
 BENT = 1.06  # times the squares that a curve leaves of what drifts, beside a line that is level before or after a time
 EXCEPTED = 0.25  # of the groups of a set, that may not do what it does
 STEADY = 1 / 8  # of a drift, that the level moves at least from each third of the run to the next
 PART = 0.25  # of the height of the highest level, in logarithms, that those of one event have
+HIGHER = 0.5, 1.0  # such parts, where all of that is within chance
 FEW_BLOCKS = 6  # of a level whose ends are tried a block further in where it is no event
 MOSTLY = 0.5  # of a window at an end of an event, that is of it
 WEARS_OFF = 0.1  # of that at the beginning of the run
@@ -609,7 +611,8 @@ def _lowest(values: Float, lengths: Float, share: float) -> float:
 class Event:
     """Blocks `first` to `end` in which a set is worse: `measure` is a share (0 to 3) or the rate (4).
 
-    `strength` is a chi-square of one degree of freedom against the `usual` blocks (n); `inner` where these are raised themselves.
+    `strength` is a chi-square of one degree of freedom against the `usual` blocks (n), of those that are `sure`: of levels that
+    wear off the highest; `inner` where usual ones are raised themselves.
     """
 
     number: int
@@ -618,10 +621,12 @@ class Event:
     measure: int
     strength: float
     usual: Bool
+    sure: tuple[int, int]
     inner: bool = False
 
 
 RATE = CLASSES  # the measure after those of shares
+Test = Callable[[int, int, int, Bool], Event | None]  # of a set, the first block, the end, usual blocks
 
 
 class Search:
@@ -688,20 +693,39 @@ class Search:
 
     def events(self) -> list[Event]:
         """Return what is worse than usual in any set, beyond chance."""
-        out = []
-        short = self._short()
+        out = self._short()
         for number in range(len(self.sums.sets)):
             for usual, test in ((self.usual_latency[number], self.slower), (self.usual_rate[number], self.fewer)):
                 for stretch in stretches_where(~usual):
-                    for first, end in self._parts(number, stretch, usual, slower=test == self.slower):
-                        event = test(number, first, end, usual)
-                        if event is None and end - first <= FEW_BLOCKS:  # by chance a level begins or ends a block too far out
-                            inner = [(first + 1, end), (first, end - 1), (first + 1, end - 1)]
-                            tested = [test(number, *each, usual) for each in inner if each[0] < each[1]]
-                            event = max(filter(None, tested), key=lambda each: each.strength, default=None)
-                        if event is not None:
-                            out += [event, *self._within(event)]
-        return [*out, *short]
+                    for event in self._of_stretch(number, stretch, usual, test):
+                        out += [event, *self._within(event)]
+        return out
+
+    def _of_stretch(self, number: int, stretch: tuple[int, int], usual: Bool, test: Test) -> list[Event]:
+        """Return the events of a stretch: its levels that are about as high as the highest, or where these are within chance,
+        those that are higher still. What wears off at the beginning of the run is one, though its first levels alone are beyond it.
+        """
+        slower = test == self.slower
+        parts = self._parts(number, stretch, usual, PART, WEARS_OFF, slower=slower)
+        found = [event for each in parts if (event := self._trimmed(number, *each, usual, test)) is not None]
+        for part in HIGHER:
+            if found:
+                break
+            first, end = self._parts(number, stretch, usual, part, part, slower=slower)[0]
+            event = self._trimmed(number, first, end, usual, test) if end < self.counts.blocks else None
+            if event is not None:
+                upto = self._parts(number, stretch, usual, PART, PART, slower=slower)[0][1]
+                found = [replace(event, end=upto) if event.first == first == 0 and slower else event]
+        return found
+
+    def _trimmed(self, number: int, first: int, end: int, usual: Bool, test: Test) -> Event | None:
+        """Return the event of a level; of few blocks without one at its ends, where by chance a level is a block too long."""
+        event = test(number, first, end, usual)
+        if event is not None or end - first > FEW_BLOCKS:
+            return event
+        inner = [(first + 1, end), (first, end - 1), (first + 1, end - 1)]
+        tested = (test(number, *each, usual) for each in inner if each[0] < each[1])
+        return max(filter(None, tested), key=lambda each: each.strength, default=None)
 
     def _short(self) -> list[Event]:
         """Return what is worse than usual, beyond chance, for a few blocks within a usual level: the worst stretch of each set.
@@ -745,10 +769,12 @@ class Search:
         unlike = 2 * (_xlogx(done) - done * np.log(np.maximum(due, 1e-300)) - done + due)
         return np.where(done < due, unlike, 0.0) / self.noise[:, length - 1, RATE, None]
 
-    def _parts(self, number: int, stretch: tuple[int, int], usual: Bool, *, slower: bool) -> list[tuple[int, int]]:
-        """Return the parts of a stretch: levels about as high as its highest, and what is beside these where that is longer.
+    def _parts(
+        self, number: int, stretch: tuple[int, int], usual: Bool, part: float, wears_off: float, *, slower: bool
+    ) -> list[tuple[int, int]]:
+        """Return the parts of a stretch: levels that have a part of the highest, and what is beside these where that is longer.
 
-        Of a rate, about as low as its lowest.
+        Of a rate, of the lowest; after levels at the beginning of the run those that have a part that `wears_off`.
         """
         cut = (self.latency if slower else self.rate)[number]
         levels = [level for level in cut if stretch[0] <= level[0] and level[1] <= stretch[1]]
@@ -760,9 +786,9 @@ class Search:
             return [stretch]
         top = int(np.argmax(height))
         low = high = top
-        while low > 0 and height[low - 1] >= PART * height[top]:
+        while low > 0 and height[low - 1] >= part * height[top]:
             low -= 1
-        least = WEARS_OFF if stretch[0] == 0 == low else PART  # a warm-up
+        least = wears_off if stretch[0] == 0 == low else part
         while high + 1 < len(levels) and height[high + 1] >= least * height[top]:
             high += 1
         main = levels[low][0], levels[high][1]
@@ -800,8 +826,8 @@ class Search:
     def again(self, event: Event) -> Event | None:
         """Return an event of what is free still, None where that is none."""
         test = self.fewer if event.measure == RATE else self.slower
-        found = test(event.number, event.first, event.end, event.usual)
-        return found and replace(found, inner=event.inner)
+        found = test(event.number, *event.sure, event.usual)
+        return found and replace(found, first=event.first, end=event.end, inner=event.inner)
 
     def _free(self, number: int, first: int, end: int) -> tuple[Int, Bool]:
         """Return the groups of a set that are free in at least half of some blocks, and which blocks of each are."""
@@ -832,7 +858,7 @@ class Search:
         drift = float(self.drifting[members].mean())  # what it makes is no event
         if level < math.log(least) + drift and not (tail and not drift):
             return None
-        return Event(number, first, end, measure, strength, usual)
+        return Event(number, first, end, measure, strength, usual, (first, end))
 
     def _strengths(self, number: int, members: Int, length: int, inside: Float, beside: Float, level: float) -> Float:
         """Return how far each share, and all together, are above the usual ones: as chi-squares of one degree, 0 where not."""
@@ -891,7 +917,7 @@ class Search:
         share = (expected - inside) / float(self.counts.done[members].sum())
         if log_tail(strength) > self.limit or (share < LEAST_MISSING and inside > 0.15 * expected):
             return None
-        return Event(number, first, end, RATE, strength, usual)
+        return Event(number, first, end, RATE, strength, usual, (first, end))
 
     def who(self, event: Event) -> int:
         """Return the number of the set whose groups did the same in the blocks of an event: what makes their counts likeliest.
@@ -1068,20 +1094,22 @@ def _bend(levels: Float) -> tuple[int, int]:
     Better than one that bends all the way, as a factor that grows evenly does in logarithms.
     """
     known = np.flatnonzero(~np.isnan(levels))
-    values, count = tamed(levels[known]), len(known)
-
-    def squares(*terms: Float) -> float:
-        terms = (np.ones(count), *terms)
-        rest = values - np.linalg.lstsq(np.stack(terms, axis=1), values, rcond=None)[0] @ np.stack(terms)
-        return float(rest @ rest)
-
-    at = known / len(levels)
-    curve = squares(at, at**2)
+    values, at = tamed(levels[known]), known / len(levels)
+    curve = squares_left(values, at, at**2)
     places = known[LEAST_RUN // 2 : -LEAST_RUN // 2].tolist()
-    ways = [((0, place), squares(np.minimum(known, place))) for place in places]
-    ways += [((place, len(levels)), squares(np.maximum(known, place))) for place in places]
+    ways = [((0, place), squares_left(values, np.minimum(known, place))) for place in places]
+    ways += [((place, len(levels)), squares_left(values, np.maximum(known, place))) for place in places]
+    # What wears off, as a warm-up does, until a tenth of it is left.
+    ways += [((0, round(WORN * part * len(levels))), squares_left(values, np.exp(-at / part))) for part in np.geomspace(0.02, 1 / WORN, 30)]
     reach, left = min(ways, key=lambda way: way[1])
     return reach if curve > BENT * left else (0, len(levels))
+
+
+def squares_left(values: Float, *terms: Float) -> float:
+    """Return the sum of squares that a constant and terms leave of values."""
+    every = np.stack([np.ones(len(values)), *terms], axis=1)
+    rest = values - every @ np.linalg.lstsq(every, values, rcond=None)[0]
+    return float(rest @ rest)
 
 
 def stretches_where(chosen: Bool) -> list[tuple[int, int]]:
