@@ -76,6 +76,7 @@ EXCEPTED = 0.25  # of the groups of a set, that may not do what it does
 STEADY = 1 / 8  # of a drift, that the level moves at least from each third of the run to the next
 PART = 0.25  # of the height of the highest level, in logarithms, that those of one event have
 HIGHER = 0.5, 1.0  # such parts, where all of that is within chance
+WAITED = 3  # windows, of what may be shorter than these
 FEW_BLOCKS = 6  # of a level whose ends are tried a block further in where it is no event
 MOSTLY = 0.5  # of a window at an end of an event, that is of it
 WEARS_OFF = 0.1  # of that at the beginning of the run
@@ -706,16 +707,19 @@ class Search:
         those that are higher still. What wears off at the beginning of the run is one, though its first levels alone are beyond it.
         """
         slower = test == self.slower
+        of = self._mean_log if slower else self._log_time
         parts = self._parts(number, stretch, usual, PART, WEARS_OFF, slower=slower)
         found = [event for each in parts if (event := self._trimmed(number, *each, usual, test)) is not None]
         for part in HIGHER:
             if found:
                 break
             first, end = self._parts(number, stretch, usual, part, part, slower=slower)[0]
-            event = self._trimmed(number, first, end, usual, test) if end < self.counts.blocks else None
+            if end == self.counts.blocks or of(number, slice(first, end)) - of(number, usual) < math.log(INNER):
+                break
+            event = self._trimmed(number, first, end, usual, test)
             if event is not None:
                 upto = self._parts(number, stretch, usual, PART, PART, slower=slower)[0][1]
-                found = [replace(event, end=upto) if event.first == first == 0 and slower else event]
+                found = [replace(event, end=upto) if event.first == first == 0 and slower else replace(event, inner=True)]
         return found
 
     def _trimmed(self, number: int, first: int, end: int, usual: Bool, test: Test) -> Event | None:
@@ -1010,6 +1014,12 @@ class Search:
                 first, end = (first, end - 1) if at_end else (first + 1, end)
         return first, end
 
+    def middle(self, event: Event, first: int, end: int) -> int:
+        """Return the time in ns around which what is more than usual in windows of an event completed."""
+        (hits, of), _, then = self._fine(event, slice(first, end))
+        more = np.maximum(hits - then * of, 0.0)[first:end]
+        return int(np.average(self.ground.start_ns[first:end], weights=more + 1e-9)) + self.ground.step_ns // 2
+
     def _part(self, event: Event, first: int, end: int, *, at_end: bool) -> float:
         """Return how much of the first or last window of an event is of it, as the others of it are."""
         if end - first < 2:
@@ -1175,7 +1185,8 @@ def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
         number = search.who(top)
         own = [event for event in pending if event.number == number and _overlap(event, top) >= ALIKE]
         event = max(own, key=lambda event: (event.inner, event.strength), default=search.of_set(top, number))
-        claimed = _claim(search, event, open_, so_far)
+        told = own or not top.inner or search.again(event) is not None  # what stands out of raised levels does so of its own
+        claimed = _claim(search, event, open_, so_far) if told else None
         if claimed is not None:
             claims.append((event, claimed))
         members = search.sums.sets[number].members
@@ -1255,10 +1266,14 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
         return _step(search, event, (inside, usual), reached, so_far)
     top_ns = float(known_most(ground.top_ns[members][:, core]))
     name, typical, value = reached or ("", 0.0, 0.0)
+    span = ground.span(begin, stop - 1)
+    if kind == EPISODE and event.measure != RATE and name not in ("", "p50") and stop - begin <= WAITED and top_ns >= PART * ground.step_ns:
+        ended = search.middle(event, begin, stop)  # few operations took as long as it: it is as long as these waited
+        span = ended - round(top_ns), ended
     return Claim(
         kind,
         together.who,
-        *ground.span(begin, stop - 1),
+        *span,
         cells=ground.cells(members if takes or rate < HARDLY else (), slice(first, end + AFTER * (rate < HARDLY))),
         value_ns=value if reached else None,
         times=(value / typical if typical else None) if reached else rate,

@@ -263,9 +263,11 @@ def _waits(ground: Ground, dark: Bool) -> Iterator[Wait]:
 
 
 def _all_slow(ground: Ground, code: int, span: tuple[int, int], longest: float) -> bool:
-    """Return whether it is no lone operation: the others take longer in these windows, too, or some took as long just before."""
-    (first, end), p50 = span, ground.p50_ns[code]
-    slow = float(known_median(p50[first - 1 : end + 1])) > AS_LONG * float(known_median(p50))
+    """Return whether it is no lone operation: others take longer in these windows or after them, or some took as long just before."""
+    (first, end), times, done = span, ground.p50_ns[code] / known_median(ground.p50_ns[code]), ground.samples[code]
+    slow = float(known_median(times[first - 1 : end + 1])) > AS_LONG
+    after = slice(end, end + AFTER)  # what waited for an outage comes at once
+    slow |= float(np.nan_to_num(times[after]).min()) > AS_LONG and float(done[after].mean()) < float(median(done))
     return slow or bool(longest < LONGER * known_most(ground.top_ns[code, max(first - 2 * BESIDE, 0) : first - 1]))
 
 
