@@ -714,7 +714,7 @@ class Search:
             if found:
                 break
             first, end = self._parts(number, stretch, usual, part, part, slower=slower)[0]
-            if end == self.counts.blocks or of(number, slice(first, end)) - of(number, usual) < math.log(INNER):
+            if end == self.counts.blocks or of(number, slice(first, end)) - of(number, usual) < math.log(MORE):
                 break
             event = self._trimmed(number, first, end, usual, test)
             if event is not None:
@@ -984,7 +984,7 @@ class Search:
         (hits, of), now, then = self._fine(event, own)
         if event.measure == RATE:
             times = max(hits[own].mean(), 0.05 * then) / then if then else 1.0
-            odds = hits * math.log(times) - then * (times - 1)
+            odds = (hits * math.log(times) - then * (times - 1)) * self.ground.whole  # of a part of a window less is due
         else:
             odds = hits * math.log(now / then) + (of - hits) * math.log((1 - now) / (1 - then)) if 0 < then < now < 1 else of
         # From the window that is most like the event to where the sum is largest, hardly beyond its blocks.

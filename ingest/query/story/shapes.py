@@ -263,11 +263,15 @@ def _waits(ground: Ground, dark: Bool) -> Iterator[Wait]:
 
 
 def _all_slow(ground: Ground, code: int, span: tuple[int, int], longest: float) -> bool:
-    """Return whether it is no lone operation: others take longer in these windows or after them, or some took as long just before."""
+    """Return whether it is no lone operation: the others take longer in these windows, too, or some took as long just before.
+
+    An outage of less than half a window holds up less than half of what completes in any; what waited for a longer one comes
+    at once, so that what is slow after that without being more than usual has not waited.
+    """
     (first, end), times, done = span, ground.p50_ns[code] / known_median(ground.p50_ns[code]), ground.samples[code]
-    slow = float(known_median(times[first - 1 : end + 1])) > AS_LONG
-    after = slice(end, end + AFTER)  # what waited for an outage comes at once
-    slow |= float(np.nan_to_num(times[after]).min()) > AS_LONG and float(done[after].mean()) < float(median(done))
+    near, after, windows = times[first - 1 : end + 1], np.nan_to_num(times[end : end + AFTER]), longest / ground.step_ns
+    slow = float(known_median(near)) > AS_LONG or (2 * windows < 1 and float(known_most(near)) > AS_LONG)
+    slow |= float(after.min()) > AS_LONG and float(done[end : end + AFTER].sum()) < float(median(done)) * (AFTER + windows / 2)
     return slow or bool(longest < LONGER * known_most(ground.top_ns[code, max(first - 2 * BESIDE, 0) : first - 1]))
 
 
