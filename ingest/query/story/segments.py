@@ -939,6 +939,12 @@ class Search:
         gains = share_gains(*over[..., blocks].sum(axis=-1), *over[..., event.usual].sum(axis=-1))
         return likeliest(self.sums.sets, gains, noise)
 
+    def of_a_part(self, event: Event, others: Sequence[Event]) -> bool:
+        """Return whether some of the groups of an event have a stronger one around it: then it may be what that leaves of all."""
+        mine = set(self.sums.sets[event.number].members.tolist())
+        around = (each for each in others if each.first <= event.first and event.end <= each.end and each.strength > event.strength)
+        return any(mine > set(self.sums.sets[each.number].members.tolist()) for each in around)
+
     def unclaimed(self, members: Int) -> Bool:
         """Return which windows of groups no event has claimed, (groups, T)."""
         return self.counts.in_windows(self.free[members], beyond=True)
@@ -1181,7 +1187,7 @@ def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
         open_[search.sums.sets[event.number].members, windows] = False
     claims: list[tuple[Event, Claim]] = []
     while pending:
-        top = max(pending, key=lambda event: (event.inner, event.strength))
+        top = max(pending, key=lambda event: (event.inner and not search.of_a_part(event, pending), event.strength))
         number = search.who(top)
         own = [event for event in pending if event.number == number and _overlap(event, top) >= ALIKE]
         event = max(own, key=lambda event: (event.inner, event.strength), default=search.of_set(top, number))
