@@ -703,8 +703,10 @@ class Search:
         return out
 
     def _of_stretch(self, number: int, stretch: tuple[int, int], usual: Bool, test: Test) -> list[Event]:
-        """Return the events of a stretch: its levels that are about as high as the highest, or where these are within chance,
-        those that are higher still. What wears off at the beginning of the run is one, though its first levels alone are beyond it.
+        """Return the events of a stretch: its levels that are about as high as the highest.
+
+        Where these are within chance, those that are higher still. What wears off at the beginning of the run is one, though its
+        first levels alone are beyond chance.
         """
         slower = test == self.slower
         of = self._mean_log if slower else self._log_time
@@ -939,11 +941,16 @@ class Search:
         gains = share_gains(*over[..., blocks].sum(axis=-1), *over[..., event.usual].sum(axis=-1))
         return likeliest(self.sums.sets, gains, noise)
 
-    def of_a_part(self, event: Event, others: Sequence[Event]) -> bool:
-        """Return whether some of the groups of an event have a stronger one around it: then it may be what that leaves of all."""
+    def stands_out(self, event: Event, others: Sequence[Event]) -> bool:
+        """Return whether an event is to be told before a longer one of the same set around it.
+
+        Not where some of its groups have a stronger one around it: then it may be what that leaves of all.
+        """
         mine = set(self.sums.sets[event.number].members.tolist())
-        around = (each for each in others if each.first <= event.first and event.end <= each.end and each.strength > event.strength)
-        return any(mine > set(self.sums.sets[each.number].members.tolist()) for each in around)
+        around = [each for each in others if each.first <= event.first and event.end <= each.end and each is not event]
+        longer = any(each.number == event.number and each.measure != RATE for each in around)
+        stronger = (each for each in around if each.strength > event.strength)
+        return longer and event.inner and not any(mine > set(self.sums.sets[each.number].members.tolist()) for each in stronger)
 
     def unclaimed(self, members: Int) -> Bool:
         """Return which windows of groups no event has claimed, (groups, T)."""
@@ -1116,7 +1123,10 @@ def _bend(levels: Float) -> tuple[int, int]:
     ways = [((0, place), squares_left(values, np.minimum(known, place))) for place in places]
     ways += [((place, len(levels)), squares_left(values, np.maximum(known, place))) for place in places]
     # What wears off, as a warm-up does, until a tenth of it is left.
-    ways += [((0, round(WORN * part * len(levels))), squares_left(values, np.exp(-at / part))) for part in np.geomspace(0.02, 1 / WORN, 30)]
+    ways += [
+        ((0, round(WORN * part * len(levels))), squares_left(values, np.exp(-at / part)))
+        for part in np.geomspace(0.02, 1 / WORN, 30)
+    ]
     reach, left = min(ways, key=lambda way: way[1])
     return reach if curve > BENT * left else (0, len(levels))
 
@@ -1187,12 +1197,12 @@ def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
         open_[search.sums.sets[event.number].members, windows] = False
     claims: list[tuple[Event, Claim]] = []
     while pending:
-        top = max(pending, key=lambda event: (event.inner and not search.of_a_part(event, pending), event.strength))
+        top = max(pending, key=lambda event: (search.stands_out(event, pending), event.strength))
         number = search.who(top)
         own = [event for event in pending if event.number == number and _overlap(event, top) >= ALIKE]
         event = max(own, key=lambda event: (event.inner, event.strength), default=search.of_set(top, number))
-        told = own or not top.inner or search.again(event) is not None  # what stands out of raised levels does so of its own
-        claimed = _claim(search, event, open_, so_far) if told else None
+        alone = top.inner and not own and search.again(event) is None  # nothing stands out of raised levels of that set
+        claimed = None if alone else _claim(search, event, open_, so_far)
         if claimed is not None:
             claims.append((event, claimed))
         members = search.sums.sets[number].members
@@ -1273,7 +1283,13 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     top_ns = float(known_most(ground.top_ns[members][:, core]))
     name, typical, value = reached or ("", 0.0, 0.0)
     span = ground.span(begin, stop - 1)
-    if kind == EPISODE and event.measure != RATE and name not in ("", "p50") and stop - begin <= WAITED and top_ns >= PART * ground.step_ns:
+    if (
+        kind == EPISODE
+        and event.measure != RATE
+        and name not in ("", "p50")
+        and stop - begin <= WAITED
+        and top_ns >= PART * ground.step_ns
+    ):
         ended = search.middle(event, begin, stop)  # few operations took as long as it: it is as long as these waited
         span = ended - round(top_ns), ended
     return Claim(
