@@ -229,3 +229,29 @@ def test_a_level_that_wanders_slowly_is_no_step(name) -> None:
     """How it wanders is known of few blocks that do not depend on each other: Student's tail, not the normal one."""
     told = judged(name, 1_468_268_988)
     assert told.scene.noise.startswith("ar") and not told.wrong
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "2075993100 cause/651",  # all hosts are 24 times slower every 3 s: the spread of windows was that of the rhythm itself
+        "2075993100 cause/39",  # a closed loop whose few operations are 27 times slower every 4 s
+        "2075993100 cause/308",  # a warm-up of half of the run was a drift of all of it
+        "2075993100 cause/862",  # a warm-up of a third of the run ended where its first level did
+        "2075993100 cause/66",  # a plateau of 2.4 s within levels that wander
+        "2075993100 cause/232",  # an outage of 0.4 s was as long as the two windows that it lies in
+        "2075993100 cause/413",  # a plateau was cut in two by what it made of all hosts together
+        "2075993100 cause/650",  # all operations became slower: the slowest of them was a stall
+        "3418111959 cause/624",  # a rhythm beside a rate that falls
+    ],
+)
+def test_a_cause_that_was_missed_is_found(name: str) -> None:
+    seed, run = name.split()
+    result = judged(run, int(seed))
+    assert all(found for cause, found in zip(result.scene.causes, result.found, strict=True) if cause.z > 6)
+    assert not result.wrong
+
+
+@pytest.mark.parametrize("name", ["cause/131", "cause/361"])
+def test_a_few_slow_operations_that_happen_to_be_a_period_apart_are_no_rhythm(name: str) -> None:
+    assert not judged(name, 3418111959).wrong

@@ -76,7 +76,7 @@ EXCEPTED = 0.25  # of the groups of a set, that may not do what it does
 STEADY = 1 / 8  # of a drift, that the level moves at least from each third of the run to the next
 PART = 0.25  # of the height of the highest level, in logarithms, that those of one event have
 HIGHER = 0.5, 1.0  # such parts, where all of that is within chance
-WAITED = 3  # windows, of what may be shorter than these
+AT_MOST = 3  # windows, of what may be shorter than they are
 FEW_BLOCKS = 6  # of a level whose ends are tried a block further in where it is no event
 MOSTLY = 0.5  # of a window at an end of an event, that is of it
 WEARS_OFF = 0.1  # of that at the beginning of the run
@@ -710,17 +710,17 @@ class Search:
         """
         slower = test == self.slower
         of = self._mean_log if slower else self._log_time
-        parts = self._parts(number, stretch, usual, PART, WEARS_OFF, slower=slower)
+        parts = self._parts(number, stretch, usual, (PART, WEARS_OFF), slower=slower)
         found = [event for each in parts if (event := self._trimmed(number, *each, usual, test)) is not None]
         for part in HIGHER:
             if found:
                 break
-            first, end = self._parts(number, stretch, usual, part, part, slower=slower)[0]
+            first, end = self._parts(number, stretch, usual, (part, part), slower=slower)[0]
             if end == self.counts.blocks or of(number, slice(first, end)) - of(number, usual) < math.log(MORE):
                 break
             event = self._trimmed(number, first, end, usual, test)
             if event is not None:
-                upto = self._parts(number, stretch, usual, PART, PART, slower=slower)[0][1]
+                upto = self._parts(number, stretch, usual, (PART, PART), slower=slower)[0][1]
                 found = [replace(event, end=upto) if event.first == first == 0 and slower else replace(event, inner=True)]
         return found
 
@@ -776,11 +776,11 @@ class Search:
         return np.where(done < due, unlike, 0.0) / self.noise[:, length - 1, RATE, None]
 
     def _parts(
-        self, number: int, stretch: tuple[int, int], usual: Bool, part: float, wears_off: float, *, slower: bool
+        self, number: int, stretch: tuple[int, int], usual: Bool, least: tuple[float, float], *, slower: bool
     ) -> list[tuple[int, int]]:
-        """Return the parts of a stretch: levels that have a part of the highest, and what is beside these where that is longer.
+        """Return the parts of a stretch: levels that have at least a part of the highest, and what is beside these where longer.
 
-        Of a rate, of the lowest; after levels at the beginning of the run those that have a part that `wears_off`.
+        Of a rate, of the lowest. The second of `least` is that part for what follows levels at the beginning of the run.
         """
         cut = (self.latency if slower else self.rate)[number]
         levels = [level for level in cut if stretch[0] <= level[0] and level[1] <= stretch[1]]
@@ -792,10 +792,9 @@ class Search:
             return [stretch]
         top = int(np.argmax(height))
         low = high = top
-        while low > 0 and height[low - 1] >= part * height[top]:
+        while low > 0 and height[low - 1] >= least[0] * height[top]:
             low -= 1
-        least = wears_off if stretch[0] == 0 == low else part
-        while high + 1 < len(levels) and height[high + 1] >= least * height[top]:
+        while high + 1 < len(levels) and height[high + 1] >= least[stretch[0] == 0 == low] * height[top]:
             high += 1
         main = levels[low][0], levels[high][1]
         rest = [(stretch[0], main[0]), (main[1], stretch[1])]
@@ -946,11 +945,13 @@ class Search:
 
         Not where some of its groups have a stronger one around it: then it may be what that leaves of all.
         """
+        if not event.inner:
+            return False
         mine = set(self.sums.sets[event.number].members.tolist())
         around = [each for each in others if each.first <= event.first and event.end <= each.end and each is not event]
         longer = any(each.number == event.number and each.measure != RATE for each in around)
         stronger = (each for each in around if each.strength > event.strength)
-        return longer and event.inner and not any(mine > set(self.sums.sets[each.number].members.tolist()) for each in stronger)
+        return longer and not any(mine > set(self.sums.sets[each.number].members.tolist()) for each in stronger)
 
     def unclaimed(self, members: Int) -> Bool:
         """Return which windows of groups no event has claimed, (groups, T)."""
@@ -1283,14 +1284,9 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     top_ns = float(known_most(ground.top_ns[members][:, core]))
     name, typical, value = reached or ("", 0.0, 0.0)
     span = ground.span(begin, stop - 1)
-    if (
-        kind == EPISODE
-        and event.measure != RATE
-        and name not in ("", "p50")
-        and stop - begin <= WAITED
-        and top_ns >= PART * ground.step_ns
-    ):
-        ended = search.middle(event, begin, stop)  # few operations took as long as it: it is as long as these waited
+    few = kind == EPISODE and event.measure != RATE and name not in ("", "p50")
+    if few and stop - begin <= AT_MOST and top_ns >= PART * ground.step_ns:  # an outage is as long as what waited for it
+        ended = search.middle(event, begin, stop)
         span = ended - round(top_ns), ended
     return Claim(
         kind,
