@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from ingest.query.story.ground import Claim, Ground, Labels, Outcomes
+from ingest.query.story.ground import Claim, ClaimedCells, Ground, Labels, Outcomes
 from ingest.query.story.shapes import failures
 from tests.effort import figure
 
@@ -19,11 +19,11 @@ Counts = np.ndarray[Any, np.dtype[np.int64]]
 
 def claims_of(groups: tuple[Labels, ...], failed: Counts, every: Counts) -> list[Claim]:
     """Return what is claimed of counts (groups x windows of 1 s)."""
-    no_cells = np.zeros(failed.shape, np.bool_)
+    none = ClaimedCells.of(np.zeros(failed.shape, np.bool_))
     ground = SimpleNamespace(
         outcomes=Outcomes(groups, failed, every),
         span=lambda first, last: (first * SECOND, (last + 1) * SECOND),
-        cells=lambda _groups, _windows: no_cells,
+        claimed=lambda _groups, _windows: none,
     )
     return failures(cast(Ground, ground))
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from effort import figure
 from ingest.core.layout import fio_layout
-from ingest.query.story.ground import DRIFT, EPISODE, MODES, RHYTHM, SECOND, STALL, STEP, Claim, Finding, Ground
+from ingest.query.story.ground import DRIFT, EPISODE, MODES, RHYTHM, SECOND, STALL, STEP, Claim, ClaimedCells, Finding, Ground
 from ingest.query.story.segments import changes, gatherings
 from ingest.query.story.shapes import beat_of, modes, periods_of, rhythms, stalls
 from ingest.query.story.story import joined, story_of
@@ -57,7 +57,7 @@ def test_a_step_is_said_once_with_who_when_and_how_far(which: slice, host: str, 
     assert (claim.kind, host_of(claim)) == (STEP, host)
     assert abs(at_s(claim) - 130) <= 2
     assert claim.times == pytest.approx(factor, rel=0.08)
-    assert claim.cells[1, 250 if factor > 1 else 50] and not claim.cells[1, 50 if factor > 1 else 250]
+    assert claim.cells.dense[1, 250 if factor > 1 else 50] and not claim.cells.dense[1, 50 if factor > 1 else 250]
 
 
 @pytest.mark.parametrize(("which", "host"), [(ALL, ""), (B, "b")])
@@ -192,7 +192,7 @@ def test_modes_whose_shares_stay_are_a_fact_and_one_of_their_host() -> None:
     run.slow[1] = 0.3
     (claim,) = modes(run.ground())
     assert claim.details is not None
-    assert (host_of(claim), claim.details["changes"], bool(claim.cells.any())) == ("b", False, False)
+    assert (host_of(claim), claim.details["changes"], bool(claim.cells.own.any())) == ("b", False, False)
     assert claim.details["shares"][1] == pytest.approx(0.3, abs=0.05)
 
 
@@ -284,11 +284,11 @@ def test_a_rhythm_with_one_period_that_is_seen_in_single_members_is_one_finding(
     (claim,) = rhythms(ground)
     assert claim.details is not None
     apart = [
-        replace(claim, who=labels, cells=claim.cells & (np.arange(3) == code)[:, None])
+        replace(claim, who=labels, cells=ClaimedCells.of(claim.cells.dense & (np.arange(3) == code)[:, None]))
         for code, labels in enumerate(ground.groups)
     ]
     (whole,) = joined(ground, apart)
-    assert whole.who == () and (whole.cells == claim.cells).all()
+    assert whole.who == () and (whole.cells.dense == claim.cells.dense).all()
     other = replace(apart[0], details={**claim.details, "period_ns": 1.5 * claim.details["period_ns"]})
     assert len(joined(ground, [other, *apart[1:]])) == 3
 
@@ -314,7 +314,7 @@ def test_an_outage_is_told_in_the_window_that_holds_most_of_it_and_by_what_waite
     (found,) = [claim for claim in changes(run.ground()) if claim.kind == EPISODE]
     assert (host_of(found), *span_s(found)) == ("b", 100, 101)
     assert found.times is not None and found.times > 6 and found.details["percentile"] != "p50"
-    assert found.cells[1, 101]
+    assert found.cells.dense[1, 101]
 
 
 def test_what_a_stall_made_wait_hides_no_slow_share_of_other_times() -> None:

@@ -42,6 +42,7 @@ from ingest.query.story.ground import (
     THROTTLED,
     TOGETHER,
     Claim,
+    ClaimedCells,
     Ground,
     Story,
     grounds,
@@ -440,7 +441,7 @@ def test_claims_are_joined_only_where_labels_describe_them() -> None:
     names = {code: labels for code, labels in enumerate(ground.groups)}
 
     def claims(*codes: int) -> list[Claim]:
-        none = np.zeros(ground.shape, np.bool_)
+        none = ground.claimed((), slice(None))
         return [Claim(STALL, names[code], START, START + 5 * SECOND, none, value_ns=1.0, times=1.0) for code in codes]
 
     def who(*codes: int) -> list[dict[str, str]]:
@@ -760,13 +761,13 @@ def test_claims_about_many_members_are_each_held_against_those_about_theirs_alon
     ground = ground_from(cell, np.full(len(cell), 1e6), windows, groups, ("host", "op"))
     span, asked = (START, START + windows * SECOND), []
     details = {"changes": False, "valley_ns": 2e6}
-    several = [ground.cells([code], slice(None)) for code in range(hosts)]
+    several = [ground.claimed([code], slice(None)) for code in range(hosts)]
     claims = [
         Claim(kind, who, *span, several[code], details=details)
         for code, who in enumerate(ground.groups)
         for kind in (MODES, EPISODE)
     ]
-    wide = Claim(EPISODE, (("op", "read"),), *span, np.ones(ground.shape, np.bool_), details=details)
+    wide = Claim(EPISODE, (("op", "read"),), *span, ClaimedCells.of(np.ones(ground.shape, np.bool_)), details=details)
     covered = telling.covered_groups
     monkeypatch.setattr(telling, "covered_groups", lambda *words: asked.append(words) or covered(*words))
     compared = type(
@@ -789,13 +790,13 @@ def test_a_claim_holds_the_windows_of_its_own_members_alone() -> None:
     """Of 5,000 hosts each claim about one held the windows of all: 150 MB of 4,000 claims about modes, which explain none."""
     cell = np.repeat(np.arange(200), 4)
     ground = ground_from(cell, np.full(len(cell), 1e6), 10, [(f"h{number}", "read") for number in range(20)], ("host", "op"))
-    some = Claim(STALL, ground.groups[3], START, START + SECOND, ground.cells([3, 5], slice(2, 4)))
-    none = replace(some, cells=ground.cells((), slice(None)))
-    assert some.groups.tolist() == [3, 5]
-    assert some.own.shape == (2, 10)
-    assert not len(none.own)
-    assert not none.cells.any()
-    assert np.array_equal(some.cells, ground.cells([3, 5], slice(2, 4)))
+    some = Claim(STALL, ground.groups[3], START, START + SECOND, ground.claimed([3, 5], slice(2, 4)))
+    none = replace(some, cells=ground.claimed((), slice(None)))
+    assert some.cells.groups.tolist() == [3, 5]
+    assert some.cells.own.shape == (2, 10)
+    assert not len(none.cells.own)
+    assert not none.cells.own.any()
+    assert np.array_equal(some.cells.dense, ground.cells([3, 5], slice(2, 4)))
 
 
 @pytest.mark.parametrize(("missing", "first"), [(30, "b"), (250, "b"), (299, "c"), (3000, "c")])
@@ -811,7 +812,9 @@ def test_what_lacks_few_operations_does_not_lead_over_what_took_most_of_the_time
         cells[code, begin:end] = True
         edges = (START + begin * SECOND, START + end * SECOND)
         details = {"percentile": "p50", "typical_ns": 1e6, "top_ns": 1e8, "silent": True, "open": False, "gap_ns": 4e9}
-        return Claim(kind, ground.groups[code], *edges, cells, value_ns=1e7, times=8.0, missing=missing, details=details)
+        return Claim(
+            kind, ground.groups[code], *edges, ClaimedCells.of(cells), value_ns=1e7, times=8.0, missing=missing, details=details
+        )
 
     both = [claims(EPISODE, 1, 40, 60, 0.0), claims(STALL, 2, 80, 84, float(missing))]
     told = story_of(ground, detectors=[lambda ground, claims: both])

@@ -108,12 +108,17 @@ class Ground:
 
     def cells(self, groups: Int | Sequence[int], windows: Int | Bool | slice) -> Bool:
         """Return which cells (G, T) are those of some groups in some windows."""
-        if not len(groups):
-            return np.broadcast_to(np.False_, self.shape)
         chosen = np.zeros(self.shape, np.bool_)
         for group in groups:
             chosen[group, windows] = True
         return chosen
+
+    def claimed(self, groups: Int | Sequence[int], windows: Int | Bool | slice) -> ClaimedCells:
+        """Return the cells of some groups in some windows as a claim has them."""
+        codes = np.array(sorted(groups), np.int64)
+        own = np.zeros((len(codes), self.shape[1]), np.bool_)
+        own[:, windows] = True
+        return ClaimedCells(self.shape, codes, own)
 
     def near(self, start_ns: int, end_ns: int) -> Bool:
         """Return the windows (T) of a time and those beside it: rows of logs at its ends lie in them, too."""
@@ -145,27 +150,35 @@ class Ground:
         return total
 
 
-class _CellsByGroup:
-    """All cells of a claim, made of those that it holds."""
+@dataclass(frozen=True, slots=True, eq=False)
+class ClaimedCells:
+    """Some of the cells (G, T) of a ground, held as the rows `own` (n, T) of the `groups` (n) that have any.
 
-    def __get__(self, claim: Claim | None, _: type[Claim] | None = None) -> Bool:
-        """Return them; of the class AttributeError, as of a field without a default."""
-        if claim is None:
-            raise AttributeError
-        cells = np.zeros(claim.shape, np.bool_)
-        cells[claim.groups] = claim.own
-        return cells
+    Where members are thousands, so may be claims, most of which are about one of them.
+    """
 
-    def __set__(self, claim: Claim, cells: Bool) -> None:
-        groups = np.flatnonzero(cells.any(axis=1))
-        vars(claim).update(shape=cells.shape, groups=groups, own=cells[groups])
+    shape: tuple[int, int]
+    groups: Int
+    own: Bool
+
+    @staticmethod
+    def of(dense: Bool) -> ClaimedCells:
+        """Return those that are true of a matrix (G, T)."""
+        groups = np.flatnonzero(dense.any(axis=1))
+        return ClaimedCells((dense.shape[0], dense.shape[1]), groups, dense[groups])
+
+    @property
+    def dense(self) -> Bool:
+        """Return which cells these are, (G, T)."""
+        dense = np.zeros(self.shape, np.bool_)
+        dense[self.groups] = self.own
+        return dense
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Claim:
-    """What a detector says: a kind, who, when, how bad; `cells` (G, T) are the windows whose excess it explains.
+    """What a detector says: a kind, who, when, how bad; `cells` are those whose excess it explains.
 
-    Of these the rows of the `groups` (n) that have any are held, `own` (n, T): where members are thousands, so may be claims.
     `value_ns` is what was reached, `times` that against what is typical. `certainty` orders claims of one kind: excess of a
     window goes to the first claim in the order of `PRECEDENCE`, then of certainty. `latency_ns` is where in the heat map it
     lies. `details` holds what the sentence of its kind names further (see words.py).
@@ -175,7 +188,7 @@ class Claim:
     who: Labels
     start_ns: int
     end_ns: int
-    cells: _CellsByGroup = _CellsByGroup()
+    cells: ClaimedCells
     value_ns: float | None = None
     times: float | None = None
     samples: int = 0
@@ -184,9 +197,6 @@ class Claim:
     latency_ns: tuple[int, int] | None = None
     against: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
-    shape: tuple[int, int] = field(init=False)
-    groups: Int = field(init=False)
-    own: Bool = field(init=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1181,10 +1181,10 @@ def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     aside, stalled = np.zeros((2, *ground.shape), np.bool_)
     for claim in so_far:
         if claim.kind == RHYTHM:
-            aside |= claim.cells
+            aside |= claim.cells.dense
         elif claim.kind == STALL and claim.value_ns is not None:
             near = ground.near(claim.start_ns, claim.end_ns)
-            stalled |= claim.cells | ground.cells(sorted(covered_groups(ground, claim.who)), near)
+            stalled |= claim.cells.dense | ground.cells(sorted(covered_groups(ground, claim.who)), near)
     aside |= stalled
     counts = counts_of(ground, aside, stalled) if aside.any() else every_count(ground)
     if counts.blocks < LEAST_RUN:
@@ -1292,7 +1292,7 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
         kind,
         together.who,
         *span,
-        cells=ground.cells(members if takes or rate < HARDLY else (), slice(first, end + AFTER * (rate < HARDLY))),
+        cells=ground.claimed(members if takes or rate < HARDLY else (), slice(first, end + AFTER * (rate < HARDLY))),
         value_ns=value if reached else None,
         times=(value / typical if typical else None) if reached else rate,
         samples=int(ground.samples[members][:, core].sum()),
@@ -1384,7 +1384,7 @@ def _moved(search: Search, kind: str, number: int, reach: Bool, reached: Measure
         kind,
         together.who,
         *ground.span(*np.flatnonzero(reach)[[0, -1]]),
-        cells=ground.cells(together.members, reach),
+        cells=ground.claimed(together.members, reach),
         value_ns=end,
         times=end / start if start > 0 else None,
         samples=int(ground.samples[together.members][:, reach].sum()),
@@ -1417,7 +1417,7 @@ def _shares(ground: Ground, together: Together, so_far: Sequence[Claim], sides: 
         who=together.who,
         start_ns=int(ground.start_ns[reach][0]),
         end_ns=int(ground.start_ns[reach][-1]) + ground.step_ns,
-        cells=ground.cells(together.members, reach),
+        cells=ground.claimed(together.members, reach),
         certainty=abs(after - before),
         details={**modes.details, "changes": True, "before": before, "after": after, "at_ns": int(ground.start_ns[at])},
     )

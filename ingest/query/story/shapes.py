@@ -37,6 +37,7 @@ from ingest.query.story.ground import (
     THROTTLED,
     THROUGHOUT,
     Claim,
+    ClaimedCells,
     Ground,
     Labels,
     Stretches,
@@ -185,12 +186,13 @@ def _of_all(ground: Ground, together: Together, claims: Sequence[Claim]) -> Clai
     longest = max(claims, key=lambda claim: claim.value_ns or 0)
     counts = ground.counts(together.members, np.flatnonzero(windows))
     done = ground.samples[together.members].sum(axis=0).astype(np.float64)
+    waited = ground.cells(together.members, windows)
     return replace(
         longest,
         who=together.who,
         start_ns=round(float(median([claim.start_ns for claim in claims]))),
         end_ns=round(float(median([claim.end_ns for claim in claims]))),
-        cells=np.logical_or.reduce([ground.cells(together.members, windows), *(claim.cells for claim in claims)]),
+        cells=ClaimedCells.of(np.logical_or.reduce([waited, *(claim.cells.dense for claim in claims)])),
         samples=int(counts[ground.rows.layout.values >= LATE * (longest.value_ns or 0)].sum()),
         missing=max(float((median(done) - done[windows]).sum()), sum(claim.missing for claim in claims)),
         details={**longest.details, "silent": False},
@@ -371,7 +373,7 @@ def _stall(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
         who=who,
         start_ns=began,
         end_ns=ended,
-        cells=ground.cells(codes if len(late) else (), slice(first, last)),  # without late ones the gap explains no latency
+        cells=ground.claimed(codes if len(late) else (), slice(first, last)),  # without late ones the gap explains no latency
         value_ns=top,
         times=None if top is None or not typical else top / typical,
         samples=int(counts[late].sum()),
@@ -484,7 +486,7 @@ def beside_peers(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     """Return the claims about members held against their peers: throttled, slow throughout, unequal work."""
     stretches = stretches_of(ground)
     levels = _levels(ground, stretches, so_far)
-    events = [stretches.mostly(claim.cells) for claim in so_far if claim.kind in OWN]
+    events = [stretches.mostly(claim.cells.dense) for claim in so_far if claim.kind in OWN]
     own = numbers_by(covered_groups(ground, claim.who) for claim in so_far if claim.kind in OWN)
     often = sum((event.astype(np.int64) for event in events), np.zeros(stretches.samples.shape, np.int64))
 
@@ -706,7 +708,7 @@ def _whole(kind: str, codes: list[int], who: Labels, ground: Ground, times: floa
         kind,
         who,
         *ground.span(filled[0], filled[-1]),
-        cells=ground.cells(() if kind == IMBALANCE else codes, slice(None)),  # that explains no latency
+        cells=ground.claimed(() if kind == IMBALANCE else codes, slice(None)),  # that explains no latency
         times=times,
         samples=int(ground.samples[codes].sum()),
         certainty=abs(math.log(times)),
@@ -922,10 +924,11 @@ def _above(ground: Ground, valley_ns: float, members: Int) -> Int:
     """Return the samples of some groups above a latency by window, (members, T)."""
     slow = ground.rows.layout.middles_of(np.arange(ground.rows.layout.bins)) > valley_ns
     rows = ground.rows_of(members, slice(None))
-    above = np.zeros(ground.shape, np.int64)
+    above, order = np.zeros((len(members), ground.shape[1]), np.int64), np.argsort(members)
     for place, part in ground.rows.take(rows).pieces():
-        above[ground.group_of[rows[place]], ground.window_of[rows[place]]] = row_sums(part.indptr, part.counts * slow[part.bins])
-    return above[members]
+        own = order[np.searchsorted(members[order], ground.group_of[rows[place]])]
+        above[own, ground.window_of[rows[place]]] = row_sums(part.indptr, part.counts * slow[part.bins])
+    return above
 
 
 def _at_once(below: Int, above: Int) -> bool:
@@ -944,7 +947,7 @@ def _modes(ground: Ground, together: Together, places: Places, valley: float, sl
         MODES,
         together.who,
         *ground.span(0, -1),
-        cells=ground.cells((), slice(None)),
+        cells=ground.claimed((), slice(None)),
         value_ns=places.peaks_ns[-1],
         times=places.peaks_ns[-1] / places.peaks_ns[0],
         samples=slow,
@@ -1233,7 +1236,7 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
         RHYTHM,
         together.who,
         *ground.span(span.start + first if first else 0, span.start + last - 1 if last < count else -1),
-        cells=cells,
+        cells=ClaimedCells.of(cells),
         value_ns=value,
         times=times,
         samples=int(ground.samples[cells].sum()),
@@ -1297,8 +1300,8 @@ def failures(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
             "whole": during == slice(0, windows),
             "members": [] if named else [dict(labels) for labels in dict.fromkeys(member(told.groups[code]) for code in own)],
         }
-        no_cells = ground.cells((), slice(None))
-        claims.append(Claim(FAILURES, who, *ground.span(first, last), cells=no_cells, samples=inside[1], details=details))
+        none = ground.claimed((), slice(None))
+        claims.append(Claim(FAILURES, who, *ground.span(first, last), cells=none, samples=inside[1], details=details))
         left[own, during] = False
     return claims
 
@@ -1407,7 +1410,7 @@ def omissions(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
             OMISSION,
             (),
             *ground.span(0, -1),
-            cells=ground.cells((), slice(None)),
+            cells=ground.claimed((), slice(None)),
             samples=int(ground.samples.sum()),
             details={"said": tuple(re.sub(f"^.*?{WARNING}", "", text) for text in said)},
         )

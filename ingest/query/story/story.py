@@ -39,6 +39,7 @@ from ingest.query.story.ground import (
     STEP,
     THROTTLED,
     Claim,
+    ClaimedCells,
     Finding,
     Ground,
     Labels,
@@ -143,15 +144,15 @@ def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
         return replace(claims[0], who=who)
     worst = max(claims, key=lambda claim: (claim.times or 0.0, claim.value_ns or 0.0, claim.certainty))
     ranges = [claim.latency_ns for claim in claims if claim.latency_ns is not None]
-    cells = np.zeros(worst.shape, np.bool_)
+    dense = np.zeros(worst.cells.shape, np.bool_)
     for claim in claims:
-        cells[claim.groups] |= claim.own
+        dense[claim.cells.groups] |= claim.cells.own
     return replace(
         worst,
         who=who,
         start_ns=min(claim.start_ns for claim in claims),
         end_ns=max(claim.end_ns for claim in claims),
-        cells=cells,
+        cells=ClaimedCells.of(dense),
         value_ns=max((claim.value_ns for claim in claims if claim.value_ns is not None), default=None),
         samples=sum(claim.samples for claim in claims),
         missing=sum(claim.missing for claim in claims),
@@ -187,11 +188,12 @@ def of_parts(detect: Detector) -> Detector:
         whole = np.fromiter(own_of, np.int64)
 
         def of_whole(claim: Claim) -> Claim:
-            cells = np.zeros(ground.shape, np.bool_)
-            np.logical_or.at(cells, whole[claim.groups], claim.own)
-            return replace(claim, cells=cells)
+            dense = np.zeros(ground.shape, np.bool_)
+            np.logical_or.at(dense, whole[claim.cells.groups], claim.cells.own)
+            return replace(claim, cells=ClaimedCells.of(dense))
 
-        return [of_whole(claim) for claim in detect(parts, [replace(claim, cells=claim.cells[whole]) for claim in so_far])]
+        by_part = [replace(claim, cells=ClaimedCells.of(claim.cells.dense[whole])) for claim in so_far]
+        return [of_whole(claim) for claim in detect(parts, by_part)]
 
     return detected
 
@@ -402,7 +404,7 @@ def allotted(claims: Sequence[Claim], excess: Float, own_excess: Float) -> list[
     free, unexplained = np.ones(excess.shape, np.bool_), np.ones(excess.shape, np.bool_)
     out = []
     for claim in order:
-        groups, cells = claim.groups, claim.own
+        groups, cells = claim.cells.groups, claim.cells.own
         still = cells & unexplained[groups]
         whole, rest = float(own_excess[groups][cells].sum()), float(own_excess[groups][still].sum())
         if claim.kind not in WITHOUT_EXCESS and not claim.missing and rest < KEPT * whole and still.sum() < KEPT * cells.sum():
