@@ -76,7 +76,7 @@ EXCEPTED = 0.25  # of the groups of a set, that may not do what it does
 STEADY = 1 / 8  # of a drift, that the level moves at least from each third of the run to the next
 PART = 0.25  # of the height of the highest level, in logarithms, that those of one event have
 HIGHER = 0.5, 1.0  # such parts, where all of that is within chance
-AT_MOST = 3  # windows, of what may be shorter than they are
+AT_MOST = 4  # windows, of what may be shorter than they are
 FEW_BLOCKS = 6  # of a level whose ends are tried a block further in where it is no event
 MOSTLY = 0.5  # of a window at an end of an event, that is of it
 WEARS_OFF = 0.1  # of that at the beginning of the run
@@ -1008,10 +1008,11 @@ class Search:
         low, high = max(own.start - reach, 0), own.stop + reach
         first = low + int(odds[low : middle + 1][::-1].cumsum()[::-1].argmax())
         end = middle + int(odds[middle:high].cumsum().argmax()) + 1
-        # A level at an end of the run reaches to it, unless what is between speaks against that.
-        if event.first == 0 and odds[counts.first : first].sum() > -AGAINST:
+        # A level at an end of the run reaches to it, unless what is between speaks against that, or is more than all of the event.
+        most = end - first
+        if event.first == 0 and first <= most and odds[counts.first : first].sum() > -AGAINST:
             first = 0
-        if event.end == counts.blocks and odds[end : own.stop].sum() > -AGAINST:
+        if event.end == counts.blocks and own.stop - end <= most and odds[end : own.stop].sum() > -AGAINST:
             end = len(odds)
         return first, end
 
