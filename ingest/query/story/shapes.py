@@ -844,7 +844,7 @@ def _halves(ground: Ground) -> Halves:
     grid = np.linspace(logs[0], logs[-1], POINTS)
     upto = np.searchsorted(logs, grid, side="right") - 1
     later = 2 * part_starts(ground) >= ground.shape[1]
-    counts = np.zeros((2, len(ground.groups), len(order)), np.int64)
+    counts = np.zeros((2, len(ground.groups), len(order)), np.int32 if ground.samples.sum() < 1 << 31 else np.int64)
     divides = np.zeros((len(ground.groups), POINTS), np.bool_)
     for codes, of_parts in binned(ground):
         counts[:, codes] = [of_parts[:, half].sum(axis=1) for half in (~later, later)]
@@ -865,7 +865,7 @@ def _may_have_modes(ground: Ground, halves: Halves, sets: Sequence[Together]) ->
     """
     logs = np.log(np.maximum(ground.rows.layout.middles_of(ground.occupied[halves.order]).astype(np.float64), 1.0))
     place, starts = np.unique(np.searchsorted(halves.grid, logs), return_index=True)
-    counts = np.add.reduceat(halves.counts[..., halves.order], starts, axis=-1)
+    counts = np.stack([np.add.reduceat(half[:, halves.order], starts, axis=1, dtype=half.dtype) for half in halves.counts])
     kernels = np.exp(-0.5 * ((halves.grid[:, None] - halves.grid) / KERNEL) ** 2)
     may = list[Together]()
     for few in shares_of(len(sets)):
