@@ -255,3 +255,15 @@ def test_a_cause_that_was_missed_is_found(name: str) -> None:
 @pytest.mark.parametrize("name", ["cause/131", "cause/361"])
 def test_a_few_slow_operations_that_happen_to_be_a_period_apart_are_no_rhythm(name: str) -> None:
     assert not judged(name, 3418111959).wrong
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cause/714",  # all hosts of a closed loop are 30 times slower: 24 of them were said to have stalled
+        "cause/826",  # an outage of 0.4 s 4 s before the end of the run
+        "cause/873",  # and one 3 s before it
+    ],
+)
+def test_nothing_is_stopped_by_what_is_slow_nor_lasts_to_the_end_of_the_run_by_being_near_it(name: str) -> None:
+    assert not judged(name, 1699791358).wrong

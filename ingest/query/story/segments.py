@@ -1008,8 +1008,8 @@ class Search:
         low, high = max(own.start - reach, 0), own.stop + reach
         first = low + int(odds[low : middle + 1][::-1].cumsum()[::-1].argmax())
         end = middle + int(odds[middle:high].cumsum().argmax()) + 1
-        # A level at an end of the run reaches to it, unless what is between speaks against that, or is longer than the event.
-        most = end - first
+        # A level at an end of the run reaches to it, unless what is between speaks against that, or is longer than half of it.
+        most = (end - first) // 2
         if event.first == 0 and first <= most and odds[counts.first : first].sum() > -AGAINST:
             first = 0
         if event.end == counts.blocks and own.stop - end <= most and odds[end : own.stop].sum() > -AGAINST:
