@@ -17,7 +17,7 @@ from ingest.core.units import figure
 from ingest.live.serve.page import Selection, Subject, view_of
 from ingest.live.watch.accuracy import Accuracy
 from ingest.query.question import Question
-from ingest.query.trend import Night, bounds_of
+from ingest.query.trend import Night, bounds_of, percentile_of
 from ingest.store import open_store
 from tests.query.incidents import MS, SECOND, ZERO, written
 from tests.view.test_report import content_of
@@ -42,9 +42,14 @@ def looked(folder: Path, events: list[tuple[str, str, int, int]], percentiles: s
         (record,) = store.runs()
         accuracy(store, record.run)
         whole = Question(by=("op",), step="all").about([record.run])
-        night = Night(record.run, 0, store.answer(whole), (store.answer(Question(by=("op",)).about([record.run])),))
+        night = Night(
+            record.run,
+            0,
+            store.answer(whole),
+            bounds_of([store.answer(Question(by=("op",)).about([record.run]))], ("op",), accuracy.percentiles),
+        )
         for percentile in accuracy.percentiles:
-            for (op, *_), (value, low, high, *_) in bounds_of(night, percentile).items():
+            for (op, *_), (value, low, high, *_) in percentile_of(night, percentile).items():
                 assert accuracy.within[record.run, op, percentile.name] == pytest.approx(
                     max(high - value, value - low) / value, nan_ok=True
                 )

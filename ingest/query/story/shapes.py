@@ -128,8 +128,8 @@ class Gap(NamedTuple):
 def stalls(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     """Return a claim for each stall, of all members first, then of each label, then of single operations of a member.
 
-    None where samples of that time are known to be missing (rows that a log has lost look like a stall), or what completes in it
-    is slow, but where one that completes then was under way for as long: it is known what it waited for.
+    None where samples of that time are known to be missing (rows that a log has lost look like a stall), but where one that
+    completes then was under way for as long: it is known what it waited for. None where what completes is slow, and none late.
     """
     claims, dark = [], np.zeros(ground.shape, np.bool_)
     for who, members in gatherings(ground.groups):
@@ -138,7 +138,9 @@ def stalls(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
                 continue
             stall = _stall(gap, members.tolist(), who, ground)
             waited = (stall.value_ns or 0) >= WAITED * (gap.end_ns - gap.start_ns)
-            if not waited and (_is_slow(ground, members, gap) or is_lost(ground, members.tolist(), gap.start_ns, gap.end_ns)):
+            if stall.value_ns is None and _is_slow(ground, members, gap):
+                continue
+            if not waited and is_lost(ground, members.tolist(), gap.start_ns, gap.end_ns):
                 continue
             claims.append(stall)
             dark[members, max(gap.first - 1, 0) : gap.last + 1] = True
@@ -146,11 +148,9 @@ def stalls(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
 
 
 def _is_slow(ground: Ground, members: Int, gap: Gap) -> bool:
-    """Return whether what little completes within a gap takes longer than usual: then nothing has stopped."""
-    inside = known_median(
-        ground.p50_ns[members, gap.first : gap.last] / known_median(ground.p50_ns[members], axis=1, keepdims=True)
-    )
-    return bool(known_median(inside) > AS_LONG)
+    """Return whether what little completes within a gap takes longer than usual: where none was late, nothing has stopped."""
+    usual = known_median(ground.p50_ns[members], axis=1, keepdims=True)
+    return bool(known_median((ground.p50_ns[members, gap.first : gap.last] / usual).ravel()) > AS_LONG)
 
 
 def _as_one(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
