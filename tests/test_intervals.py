@@ -309,8 +309,3 @@ def test_a_large_sum_is_held_narrow_and_has_the_same_rows(monkeypatch) -> None:
     assert (type(narrow), type(wide)) == (Narrow, Intervals)
     for name in ("start_ns", "indptr", "bins", "counts"):
         np.testing.assert_array_equal(getattr(narrow, name), getattr(wide, name))
-
-
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.lists(st.floats(0, 1), max_size=3))
-def test_quantiles_are_those_of_numpy(values: list[float], shares: list[float]) -> None:
-    assert csr.quantiles(np.array(values), shares) == np.quantile(values, shares).tolist()

@@ -302,18 +302,6 @@ def median(values: NDArray[Any] | Sequence[float], axis: int = -1, *, keepdims: 
     return np.expand_dims(middle, axis) if keepdims else middle
 
 
-def quantiles(values: NDArray[np.float64], shares: Sequence[float]) -> list[float]:
-    """Return what `np.quantile` does of numbers, none of them NaN, which imports masked arrays, too."""
-    ordered = np.sort(values, axis=None)
-    found = []
-    for share in shares:
-        place = (len(ordered) - 1) * share
-        low, part = int(place), place - int(place)
-        first, last = float(ordered[low]), float(ordered[min(low + 1, len(ordered) - 1)])
-        found.append(first + (last - first) * part if part < 0.5 else last - (last - first) * (1 - part))
-    return found
-
-
 def distinct_rows(*columns: Int) -> tuple[list[Int], Int]:
     """Return the distinct rows of columns, in order and by column, and which of them each row is.
 

@@ -108,7 +108,7 @@ def shown_together(run: str, accounts: Sequence[Mapping[str, Any]]) -> list[Miss
     return found + at_same_times(run, (entry for account in accounts for entry in account.get(POLLED, {}).values()))
 
 
-def is_shared(account: Mapping[str, Any]) -> bool:
+def may_show_together(account: Mapping[str, Any]) -> bool:
     """Return whether an account may show something together with others: of thousands of small logs most say nothing."""
     return any(name in account for name in (STATED, STRETCHES, POLLED))
 

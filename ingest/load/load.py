@@ -24,7 +24,7 @@ from ingest.core.labels import IN_FLIGHT, Series, in_flight_kind
 from ingest.core.layout import Layout
 from ingest.core.offsets import Stored, is_offsets
 from ingest.core.pool import fork_map
-from ingest.core.stated import is_shared, shown_together
+from ingest.core.stated import may_show_together, shown_together
 from ingest.load.aggregation import LogAggregation, Part, account_of, check_claims
 from ingest.load.plan import LoadOptions, Plan, plans
 from ingest.read import is_small, offset_sources, once, read, read_many
@@ -182,15 +182,15 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
     shares = _shares(plan, options, jobs)
     handed: list[Any] = []
     packer = _Packer(plan, store, store.gatherer(plan.record, jobs))
-    weighed = options.attribution == IN_FLIGHT
-    writer = _Writer(
-        plan, store, account, min(store.most_samples, MOST_SAMPLES >> WEIGHT_BITS) if weighed else store.most_samples
-    )
+    most = store.most_samples
+    if options.attribution == IN_FLIGHT:
+        most = min(most, MOST_SAMPLES >> WEIGHT_BITS)
+    writer = _Writer(plan, store, account, most)
     for share, pieces in fork_map(lambda numbers: _read_share(numbers, packer, options, offsets), shares, jobs, packer.rest):
         if share == len(shares):
             handed.append(pieces)
             continue
-        with store.at_once() if len(pieces) > 1 else nullcontext():
+        with store.at_once() if len(pieces) > 1 else nullcontext():  # others may write between the pieces of a large log
             for number, piece in pieces:
                 writer.take(number, *piece)
         if finished := sum(rows is not None for _, (_, _, rows, _) in pieces):
@@ -237,7 +237,7 @@ class _Writer:
             account.offset_documents += written if samples is None else 0
         if rows is not None:
             own = _finish_source(plan, number, rows, spans, store, account)
-            self.kept += [own] if is_shared(own) else []
+            self.kept += [own] if may_show_together(own) else []
 
 
 def _finish_source(

@@ -612,8 +612,8 @@ def _lowest(values: Float, lengths: Float, share: float) -> float:
 class Event:
     """Blocks `first` to `end` in which a set is worse: `measure` is a share (0 to 3) or the rate (4).
 
-    `strength` is a chi-square of one degree of freedom against the `usual` blocks (n), of those that are `sure`: of levels that
-    wear off the highest; `inner` where usual ones are raised themselves.
+    `strength` is a chi-square of one degree of freedom against the `usual` blocks (n), of the blocks that are `sure`: all, but of
+    what wears off the highest levels alone. `inner` are those that stand out of raised levels around them.
     """
 
     number: int
@@ -710,17 +710,17 @@ class Search:
         """
         slower = test == self.slower
         of = self._mean_log if slower else self._log_time
-        parts = self._parts(number, stretch, usual, (PART, WEARS_OFF), slower=slower)
+        parts = self._parts(number, stretch, usual, PART, WEARS_OFF, slower=slower)
         found = [event for each in parts if (event := self._trimmed(number, *each, usual, test)) is not None]
         for part in HIGHER:
             if found:
                 break
-            first, end = self._parts(number, stretch, usual, (part, part), slower=slower)[0]
+            first, end = self._parts(number, stretch, usual, part, part, slower=slower)[0]
             if end == self.counts.blocks or of(number, slice(first, end)) - of(number, usual) < math.log(MORE):
                 break
             event = self._trimmed(number, first, end, usual, test)
             if event is not None:
-                upto = self._parts(number, stretch, usual, (PART, PART), slower=slower)[0][1]
+                upto = self._parts(number, stretch, usual, PART, PART, slower=slower)[0][1]
                 found = [replace(event, end=upto) if event.first == first == 0 and slower else replace(event, inner=True)]
         return found
 
@@ -776,11 +776,11 @@ class Search:
         return np.where(done < due, unlike, 0.0) / self.noise[:, length - 1, RATE, None]
 
     def _parts(
-        self, number: int, stretch: tuple[int, int], usual: Bool, least: tuple[float, float], *, slower: bool
+        self, number: int, stretch: tuple[int, int], usual: Bool, part: float, wears_off: float, *, slower: bool
     ) -> list[tuple[int, int]]:
         """Return the parts of a stretch: levels that have at least a part of the highest, and what is beside these where longer.
 
-        Of a rate, of the lowest. The second of `least` is that part for what follows levels at the beginning of the run.
+        Of a rate, of the lowest. What follows levels at the beginning of the run needs the part `wears_off` alone.
         """
         cut = (self.latency if slower else self.rate)[number]
         levels = [level for level in cut if stretch[0] <= level[0] and level[1] <= stretch[1]]
@@ -792,9 +792,10 @@ class Search:
             return [stretch]
         top = int(np.argmax(height))
         low = high = top
-        while low > 0 and height[low - 1] >= least[0] * height[top]:
+        while low > 0 and height[low - 1] >= part * height[top]:
             low -= 1
-        while high + 1 < len(levels) and height[high + 1] >= least[stretch[0] == 0 == low] * height[top]:
+        least = wears_off if stretch[0] == 0 == low else part
+        while high + 1 < len(levels) and height[high + 1] >= least * height[top]:
             high += 1
         main = levels[low][0], levels[high][1]
         rest = [(stretch[0], main[0]), (main[1], stretch[1])]
@@ -1119,25 +1120,23 @@ def _bend(levels: Float) -> tuple[int, int]:
     Better than one that bends all the way, as a factor that grows evenly does in logarithms.
     """
     known = np.flatnonzero(~np.isnan(levels))
-    values, at = tamed(levels[known]), known / len(levels)
-    curve = squares_left(values, at, at**2)
+    values, count = tamed(levels[known]), len(known)
+
+    def squares(*terms: Float) -> float:
+        terms = (np.ones(count), *terms)
+        rest = values - np.linalg.lstsq(np.stack(terms, axis=1), values, rcond=None)[0] @ np.stack(terms)
+        return float(rest @ rest)
+
+    at = known / len(levels)
+    curve = squares(at, at**2)
     places = known[LEAST_RUN // 2 : -LEAST_RUN // 2].tolist()
-    ways = [((0, place), squares_left(values, np.minimum(known, place))) for place in places]
-    ways += [((place, len(levels)), squares_left(values, np.maximum(known, place))) for place in places]
+    ways = [((0, place), squares(np.minimum(known, place))) for place in places]
+    ways += [((place, len(levels)), squares(np.maximum(known, place))) for place in places]
     # What wears off, as a warm-up does, until a tenth of it is left.
-    ways += [
-        ((0, round(WORN * part * len(levels))), squares_left(values, np.exp(-at / part)))
-        for part in np.geomspace(0.02, 1 / WORN, 30)
-    ]
+    parts = np.geomspace(0.02, 1 / WORN, 30).tolist()
+    ways += [((0, round(WORN * part * len(levels))), squares(np.exp(-at / part))) for part in parts]
     reach, left = min(ways, key=lambda way: way[1])
     return reach if curve > BENT * left else (0, len(levels))
-
-
-def squares_left(values: Float, *terms: Float) -> float:
-    """Return the sum of squares that a constant and terms leave of values."""
-    every = np.stack([np.ones(len(values)), *terms], axis=1)
-    rest = values - every @ np.linalg.lstsq(every, values, rcond=None)[0]
-    return float(rest @ rest)
 
 
 def stretches_where(chosen: Bool) -> list[tuple[int, int]]:

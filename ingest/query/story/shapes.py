@@ -19,7 +19,7 @@ import numpy as np
 
 from ingest.core.coverage import OMISSION as WARNING
 from ingest.core.grid import SECOND
-from ingest.core.intervals import Bool, Int, median, quantiles, row_sums
+from ingest.core.intervals import Bool, Int, median, row_sums
 from ingest.core.layout import Float
 from ingest.core.quantiles import Ranked, parse_percentiles
 from ingest.query.story.ground import (
@@ -246,7 +246,7 @@ def _waits(ground: Ground, dark: Bool) -> Iterator[Wait]:
     known = logs[~np.isnan(logs)]
     if len(known) < LEAST_TOPS or count <= 2 * BESIDE:
         return
-    ends = [quantiles(known, part) for part in TAIL]
+    ends = [np.quantile(known, part) for part in TAIL]
     falls = min(math.log((1 - low) / (1 - high)) / max(b - a, 1e-9) for (low, high), (a, b) in zip(TAIL, ends, strict=True))
     chances = math.log(len(known) * (1 - TAIL[-1][1])) - falls * (logs - ends[-1][1])
     likely = np.flatnonzero((chances < 0).ravel())
@@ -978,11 +978,10 @@ LEAST_KEPT = 0.75  # of the periods, whose event is at least half as strong as u
 RHYTHM_CHANCE = 1e-4  # as if normal: eight contrasts of few samples are not, and the best of their ranges is taken
 ONE = 2.0  # times the median event, that one counts at most
 LEAST_EXPLAINED = 0.2  # of the variance of windows, by the events
-HARMONICS = 5
 OVERSAMPLED = 8
 LEAST_BEYOND, MOST_BEYOND = 3.0, 8.0  # deviations
 PEAKS = 5  # candidates of a series that are folded
-LEAST_PEAK = (25.0, 30.0, 33.5, 37.0, 40.0)  # of the sum over so many harmonics, in units of the spectrum around: alike by chance
+LEAST_PEAK = (25.0, 30.0, 33.5, 37.0, 40.0)  # of the sum over 1 to 5 harmonics, in units of the spectrum around: alike by chance
 MULTIPLIED, MOST_MULTIPLE = 4, 5
 ALIKE = 0.01
 RHYTHM_AROUND = 61  # frequencies whose median is the spectrum around one
@@ -1113,7 +1112,7 @@ def periods_of(series: Float) -> list[tuple[float, list[float]]]:
     np.minimum(power, 60.0, out=power)
     places = np.arange(math.ceil(size * LEAST_PERIODS / count), size // RHYTHM_LEAST_WINDOWS + 1)
     summed, many = np.zeros((len(series), len(places))), np.zeros(len(places), np.int64)
-    for harmonic in range(1, HARMONICS + 1):
+    for harmonic in range(1, len(LEAST_PEAK) + 1):
         inside = int(np.searchsorted(places * harmonic, power.shape[1]))
         summed[:, :inside] += power[:, places[0] * harmonic :: harmonic][:, :inside]
         many[:inside] += 1

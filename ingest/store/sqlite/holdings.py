@@ -42,25 +42,23 @@ MOST_TEXTS = 100  # of those that many rows have in common: a window without one
 UNKNOWN = -1  # as min or max of a rollup without bins
 
 
-Known = tuple[tuple[int, int], Sequence[RunRecord], Catalogue]  # of which state of a file, and of which runs
-
-
 class SqliteHoldings:
-    """The holdings of an open database; the catalogue that is `known` is not read again while nothing is written."""
+    """The holdings of an open database; with `keeps` the last catalogue is kept, and not read again while nothing is written."""
 
-    def __init__(self, db: sqlite3.Connection, known: list[Known] | None = None) -> None:
+    def __init__(self, db: sqlite3.Connection, *, keeps: bool = False) -> None:
         self.db = db
-        self._known = known
+        self._keeps = keeps
+        self._kept: tuple[tuple[tuple[int, int], Sequence[RunRecord]], Catalogue] | None = None
 
     def catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
         """Return records, series and accounts of the runs."""
-        if self._known is None:
+        if not self._keeps:
             return self._catalogue(records)
-        state = state_of(self.db)
-        if not self._known or self._known[0][:2] != (state, records):
-            self._known.clear()  # before another one is read
-            self._known.append((state, records, self._catalogue(records)))
-        return self._known[0][2]
+        asked = state_of(self.db), records
+        if self._kept is None or self._kept[0] != asked:
+            self._kept = None  # before another one is read
+            self._kept = asked, self._catalogue(records)
+        return self._kept[1]
 
     def _catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
         accounts = {

@@ -69,7 +69,7 @@ from ingest.store.sqlite.file import (
     tables_of_runs,
     transaction,
 )
-from ingest.store.sqlite.holdings import Known, SqliteHoldings
+from ingest.store.sqlite.holdings import SqliteHoldings
 from ingest.store.sqlite.lifecycle import coarsen, widen
 from ingest.store.sqlite.records import (
     EPISODES,
@@ -131,7 +131,8 @@ class SqliteStore(Store):
         with store_errors(self.url):
             self.db = opened(self.path, self.url, write=write)
         self._runs: tuple[tuple[int, int], list[RunRecord], list[Watch]] | None = None
-        self._known: list[Known] | None = None
+        self._holdings = SqliteHoldings(self.db)
+        self._at_once = False
 
     def _store_errors(self) -> AbstractContextManager[None]:
         """Turn SQLite's errors, and those of a damaged file, into sentences."""
@@ -146,7 +147,7 @@ class SqliteStore(Store):
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Give the connection inside one write transaction, that of `at_once` where one is open."""
-        if self.db.in_transaction:
+        if self._at_once:
             yield self.db
             return
         with self._store_errors(), transaction(self.db):
@@ -163,7 +164,11 @@ class SqliteStore(Store):
     def at_once(self) -> Iterator[None]:
         """Let what is written meanwhile be one transaction."""
         with self.transaction():
-            yield
+            self._at_once = True
+            try:
+                yield
+            finally:
+                self._at_once = False
 
     @property
     def offers(self) -> Capabilities:
@@ -181,11 +186,11 @@ class SqliteStore(Store):
     @contextmanager
     def knowing_runs(self) -> Iterator[None]:
         """Hold what is known of runs, their series and sources for several questions: of thousands each reads for a second."""
-        before, self._known = self._known, []
+        before, self._holdings = self._holdings, SqliteHoldings(self.db, keeps=True)
         try:
             yield
         finally:
-            self._known = before
+            self._holdings = before
 
     @contextmanager
     def one_moment(self, longest_seconds: float) -> Iterator[None]:
@@ -388,35 +393,35 @@ class SqliteStore(Store):
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
         question = settled(self, question)
         with self._store_errors(), snapshot(self.db):
-            return answer_from(SqliteHoldings(self.db, self._known), self.runs(), question)
+            return answer_from(self._holdings, self.runs(), question)
 
     def catalogue(self) -> Catalogue:
         """Return the records of all runs, with their series and the accounts of their sources."""
         with self._store_errors(), snapshot(self.db):
-            return SqliteHoldings(self.db).catalogue(self.runs())
+            return self._holdings.catalogue(self.runs())
 
     def windows(self, question: Question) -> Iterator[Intervals[Group]]:
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
         with self._store_errors(), snapshot(self.db):
-            yield from windows_from(SqliteHoldings(self.db, self._known), self.runs(), question)
+            yield from windows_from(self._holdings, self.runs(), question)
 
     def offset_windows(
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: AnswerKey | None = None
     ) -> Iterator[Intervals[Series]]:
         """Yield the offsets of a run's events in [begin, end) under their series: 1 ms bins in windows of 1 s."""
         with self._store_errors(), snapshot(self.db):
-            yield from SqliteHoldings(self.db).offset_windows(run, begin_ns, end_ns, wanted)
+            yield from self._holdings.offset_windows(run, begin_ns, end_ns, wanted)
 
     def offset_seconds(self, run: str, begin_ns: int | None, end_ns: int | None) -> Int:
         """Return the starts in ns of the seconds of [begin, end), whole ones, in which a run has any event."""
         with self._store_errors(), snapshot(self.db):
-            return SqliteHoldings(self.db).offset_seconds(run, begin_ns, end_ns)
+            return self._holdings.offset_seconds(run, begin_ns, end_ns)
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
         with self._store_errors():
             chosen = [record for record in self.runs() if record.run in answer.runs]
-            return facts_from(SqliteHoldings(self.db, self._known).catalogue(chosen))
+            return facts_from(self._holdings.catalogue(chosen))
 
     def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:
         """Note many marks of a run, in one transaction."""
