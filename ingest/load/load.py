@@ -32,6 +32,7 @@ from ingest.read.account import Account, nothing_taken
 from ingest.read.context import SPANS
 from ingest.read.discovery import processes
 from ingest.read.format_names import SNABB
+from ingest.read.formats import SHARES
 from ingest.read.missing import CUT_SHORT, own_step, row_width, unreadable
 from ingest.read.operations import Windows
 from ingest.read.placement import discover
@@ -44,7 +45,7 @@ from ingest.store.lifecycle import STEP_TOLD, step_in
 from ingest.store.records import COMPLETE, STEP, UNKNOWN_ZERO, RunRecord, SourceRecord, Spans
 
 DOCUMENTS_A_CHUNK = 20_000
-TOGETHER_BYTES, SHARES = 1 << 25, 4  # of small logs that are read in one pass, in at least so many shares for each process
+TOGETHER_BYTES = 1 << 25  # of small logs that are read in one pass
 NO_CLOCK = "no start time, and Elasticsearch needs real times: give --t0 TIME, or --t0 mtime"
 
 

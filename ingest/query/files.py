@@ -57,7 +57,7 @@ from ingest.read.account import Account, nothing_taken
 from ingest.read.copies import conflicts
 from ingest.read.discovery import processes
 from ingest.read.format_names import HDR, SNABB
-from ingest.read.formats import row_labels, single_events
+from ingest.read.formats import SHARES, row_labels, single_events
 from ingest.read.missing import own_step, row_width, unreadable
 from ingest.read.placement import discover
 from ingest.read.sources import Found, ReadOptions, Source
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MOST_TOGETHER, SHARES = 64, 4  # small logs read in one pass, in at least so many shares for each process
+MOST_TOGETHER = 64  # small logs read in one pass
 HELD_ENTRIES = 1_000_000  # bins a process holds before it adds them up: adding up takes several times their memory
 
 

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 WHOLE, AGAIN, PIECES = "whole", "again", "pieces"
 ROW_LABELS = ("op", "kind", "job", "tag")
 STDIN = "stdin"
-SMALL = 1 << 22  # a file of at most so many bytes is read with others of its kind where its reader can
+SMALL = 1 << 22  # a file of at most so many bytes is read with others of its kind where its reader can ...
+SHARES = 4  # ... in at least so many shares for each process
 FIRST_LINES, BEGINNING, WHOLE_HEAD = 1 << 11, 1 << 13, 1 << 16
 
 
