@@ -151,14 +151,16 @@ def test_rows_are_counted_by_bin_in_stretches_and_by_window_above_cuts(monkeypat
                 expected[group, *stretch, place] += count
             for measure, cut in enumerate(counts.cuts[:, group].tolist()):
                 above[measure, group, window] += count * (logs[place] > cut)
-    stretches, (halves, *_) = stretches_of(ground), _halves(ground)
+    stretches, halves = stretches_of(ground), _halves(ground)
+    of_half, places = np.zeros_like(halves.counts), np.searchsorted(halves.grid, logs)
     of_stretch = np.zeros((*stretches.samples.shape, len(ground.occupied)), np.int64)
     for (group, kind, stretch, place), count in expected.items():
         if kind:
-            assert count == halves[stretch, group, place]
+            of_half[stretch, group, halves.place == places[place]] += count
         else:
             of_stretch[group, stretch, place] = count
-    assert halves.sum() == stretches.samples.sum() == rows.counts.sum()
+    assert np.array_equal(halves.counts, of_half)
+    assert halves.counts.sum() == stretches.samples.sum() == rows.counts.sum()
     for share, low, high in ((0.5, 0.0, math.inf), (0.99, 0.0, math.inf), (0.5, 0.0, 7e5), (0.5, 7e5, math.inf)):
         middles = rows.layout.middles_of(ground.occupied)
         within = np.where((middles > low) & (middles <= high), of_stretch, 0)

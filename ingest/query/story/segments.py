@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ingest.core import kernel
-from ingest.core.intervals import Bool, Int, distinct, median
+from ingest.core.intervals import Bool, Int, median
 from ingest.core.layout import Float, Layout
 from ingest.core.quantiles import counts_above, weighed
 from ingest.query.change_points import kept_share, tamed, whitened
@@ -191,17 +191,23 @@ class Cells(NamedTuple):
 def _cells(ground: Ground, aside: Bool | None = None) -> Cells:
     """Return what is counted of each window; the quantiles of a group are those of its cells (G, T) that are not left `aside`."""
     groups, windows = ground.shape
-    totals = np.concatenate([counts.sum(axis=1, dtype=np.float64) for _, counts in binned(ground)])
+    logs = np.log(np.maximum(ground.rows.layout.middles_of(ground.occupied).astype(np.float64), 1.0))
+    taken = None
     if aside is not None:
         out = np.flatnonzero(aside[ground.group_of, ground.window_of])
-        totals -= by_bin(ground.rows.take(out), ground.occupied, ground.group_of[out], groups)
-    below = totals.cumsum(axis=1) / np.maximum(totals.sum(axis=1, keepdims=True), 1)
-    logs = np.log(np.maximum(ground.rows.layout.middles_of(ground.occupied).astype(np.float64), 1.0))
-    # Of the bins at and below the rank the one nearest to it: in wide bins the share above it is what it is.
-    cuts = np.stack([np.abs(below - rank).argmin(axis=1) for rank in RANKS])
-    cuts = np.vstack([cuts, np.minimum(np.searchsorted(logs, logs[cuts[-1]] + math.log(FAR)), len(logs) - 1)])
-    table = np.stack([logs[np.minimum(np.searchsorted(row, TABLE), len(logs) - 1)] for row in below])
-    centre = (totals @ logs) / np.maximum(totals.sum(axis=1), 1)
+        taken = by_bin(ground.rows.take(out), ground.occupied, ground.group_of[out], groups)
+    cuts, table, centre = np.empty((CLASSES, groups), np.int64), np.empty((groups, len(TABLE))), np.empty(groups)
+    for codes, counts in binned(ground):
+        totals = counts.sum(axis=1, dtype=np.float64)
+        totals -= 0 if taken is None else taken[codes]
+        held = np.maximum(totals.sum(axis=1, keepdims=True), 1)
+        below = totals.cumsum(axis=1) / held
+        # Of the bins at and below the rank the one nearest to it: in wide bins the share above it is what it is.
+        for place, rank in enumerate(RANKS):
+            cuts[place, codes] = np.abs(below - rank).argmin(axis=1)
+        table[codes] = [logs[np.minimum(np.searchsorted(row, TABLE), len(logs) - 1)] for row in below]
+        centre[codes] = (totals @ logs) / held[:, 0]
+    cuts[-1] = np.minimum(np.searchsorted(logs, logs[cuts[-2]] + math.log(FAR)), len(logs) - 1)
     log_of = np.zeros(ground.rows.layout.bins)
     log_of[ground.occupied] = logs
     counted = np.zeros((CLASSES + 3, groups, windows))
@@ -369,8 +375,25 @@ def _sums(ground: Ground, counts: Counts) -> Sums:
     return Sums(sets, np.array([kinds[name] for name in names], np.int64), *added)
 
 
-def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
-    """Return by how many times levels of sets vary more than by counting, (M, blocks, 5): by length, of each share, of the rate.
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """By how many times levels of sets (M) vary more than by counting: as each of the `kinds` does, and as sets themselves do.
+
+    `usually` (kinds, blocks, 5) is that by length, of each share and of the rate, `times` (M, 5) how much more a set does so.
+    """
+
+    kinds: Int
+    usually: Float
+    times: Float
+
+    def of(self, sets: int | slice | Bool, length: int) -> Float:
+        """Return it of levels of so many blocks, (..., 5)."""
+        noise: Float = self.usually[self.kinds[sets], length - 1] * self.times[sets]
+        return noise
+
+
+def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Noise:
+    """Return by how many times levels of sets vary more than by counting.
 
     As all sets of a kind do, by the lower of what neighbours tell and what spans do around their mean. Where it is known what is
     `usual` (of latency, of rate), by these blocks alone, and where a set itself does so more, as it does.
@@ -387,23 +410,24 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Float:
             way[few, place, FARTHEST] = way[few, place, FARTHEST - 1]
             way[few, place, RATE] = _ratio(done, due, span, rate[few], binomial=False, around=around)
     sets, blocks = sums.done.shape
-    noise = np.ones((sets, blocks, CLASSES + 1))
-    for kind in distinct(sums.kinds).tolist():
+    noise = Noise(sums.kinds, np.ones((int(sums.kinds.max()) + 1, blocks, CLASSES + 1)), np.ones((sets, CLASSES + 1)))
+    for kind, out in enumerate(noise.usually):
         alike = np.flatnonzero(sums.kinds == kind)
         pooled = [known_median(way[alike], axis=0) for way in ways]  # (SPANS, 5)
         # Of neighbours an episode moves those that are as long as it: the shortest alone tell what a set does by itself.
         own, spans = (ways[1], 4) if usual else (ways[0], 2)
         usually = known_mean(known_median(own[alike], axis=0)[:spans], axis=0)
         more = known_mean(own[alike][:, :spans], axis=1) / np.maximum(usually, LEAST_NOISE)
-        times = np.maximum(np.where(np.isnan(more), 1.0, more) - OWN_BY_CHANCE, 1.0)
+        noise.times[alike] = np.maximum(np.where(np.isnan(more), 1.0, more) - OWN_BY_CHANCE, 1.0)
         for at in (*range(FARTHEST), RATE):
             pool = np.min(
                 [_inflation(way[:, at], len(alike), blocks, around=bool(number)) for number, way in enumerate(pooled)], axis=0
             )
             highest = known_most(pooled[1][:, at])
             steady = 1.0 if math.isnan(highest) else float(np.clip(highest, LEAST_NOISE[at], 1))
-            noise[alike, :, at] = np.maximum(pool, 1) * steady * times[:, at, None]
-    noise[:, :, FARTHEST] = noise[:, :, FARTHEST - 1]
+            out[:, at] = np.maximum(pool, 1) * steady
+    for by_share in (noise.usually, noise.times):
+        by_share[..., FARTHEST] = by_share[..., FARTHEST - 1]
     return noise
 
 
@@ -486,10 +510,10 @@ class Cut(NamedTuple):
 Counted = tuple[Float, Float, Float | None]  # what `_partition` takes
 
 
-def _cut_latency(sums: Sums, noise: Float, before: Cut | None = None) -> Cut:
+def _cut_latency(sums: Sums, noise: Noise, before: Cut | None = None) -> Cut:
     """Return the levels of the latencies of each set; `before` are those that another noise made."""
-    noise = noise[:, min(SEARCHED, noise.shape[1]) - 1, :CLASSES]
-    weight = -2 / noise.T  # (4, M)
+    searched = noise.of(slice(None), min(SEARCHED, sums.done.shape[1]))[:, :CLASSES]
+    weight = -2 / searched.T  # (4, M)
     # Each share is of the one before: what is above both, and what is above the first alone. Two of a weight share a term.
     weights = np.concatenate([-weight[:1], weight[:-1] - weight[1:], weight[-1:], weight])
     used = np.flatnonzero(weights.any(axis=1))
@@ -499,13 +523,13 @@ def _cut_latency(sums: Sums, noise: Float, before: Cut | None = None) -> Cut:
         of = (over[at] if at <= CLASSES else over[at - CLASSES - 1] - over[at - CLASSES] for at in used.tolist())
         return np.stack([*of]), weights[used][:, few], None
 
-    return _cut(counted, noise, before)
+    return _cut(counted, searched, before)
 
 
-def _cut_rate(sums: Sums, noise: Float, before: Cut | None = None) -> Cut:
+def _cut_rate(sums: Sums, noise: Noise, before: Cut | None = None) -> Cut:
     """Return the levels of the rates of each set."""
-    noise = noise[:, min(SEARCHED, noise.shape[1]) - 1, CLASSES:]
-    return _cut(lambda few: (sums.done[None, few], -2 / noise[few].T, sums.due[few]), noise, before)
+    searched = noise.of(slice(None), min(SEARCHED, sums.done.shape[1]))[:, CLASSES:]
+    return _cut(lambda few: (sums.done[None, few], -2 / searched[few].T, sums.due[few]), searched, before)
 
 
 def _cut(counted: Callable[[Int], Counted], noise: Float, before: Cut | None) -> Cut:
@@ -688,7 +712,7 @@ class Search:
         if not min(ends):
             return 0.0
         moved = self._mean_log(number, slice(-third, None)) - self._mean_log(number, slice(0, third))
-        noise = float(self.noise[self.sums.kinds == self.sums.kinds[number], third - 1, 0].min())
+        noise = float(self.noise.of(self.sums.kinds == self.sums.kinds[number], third)[:, 0].min())
         wander = noise * math.pi / 2 * self.spread[self.sums.sets[number].members].mean() ** 2
         return float(moved**2 / max(wander / ends[0] + wander / ends[1], 1e-300))
 
@@ -740,15 +764,16 @@ class Search:
         """
         out = []
         ways = (self.latency, self.usual_latency, self._slow, self.slower), (self.rate, self.usual_rate, self._few, self.fewer)
-        for levels, usual, beyond_of, test in ways:
-            level = np.array([np.repeat(range(len(own)), [end - first for first, end in own]) for own in levels])
+        for (levels, usual, beyond_of, test), few in product(ways, shares_of(len(self.sums.sets))):
+            level = np.array([np.repeat(range(len(own)), [end - first for first, end in own]) for own in levels[few]])
             found = []
             for length in SHORTEST:
-                within = (_inside(~usual, length) == 0) & (level[:, length - 1 :] == level[:, : level.shape[1] - length + 1])
-                beyond = np.where(within, beyond_of(level, length), 0.0)
+                within = _inside(~usual[few], length) == 0
+                within &= level[:, length - 1 :] == level[:, : level.shape[1] - length + 1]
+                beyond = np.where(within, beyond_of(few, level, length), 0.0)
                 first = beyond.argmax(axis=1)
                 found.append(zip(beyond.max(axis=1).tolist(), first.tolist(), (first + length).tolist(), strict=True))
-            for number, stretches in enumerate(zip(*found, strict=True)):
+            for number, stretches in enumerate(zip(*found, strict=True), few.start):
                 strength, first, end = max(stretches)
                 beside = usual[number].copy()
                 beside[first:end] = False
@@ -756,24 +781,24 @@ class Search:
                     out.append(event)
         return out
 
-    def _slow(self, level: Int, length: int) -> Float:
-        """Return how far the shares of slow samples of so many blocks in a row are above those of the level, (M, stretches)."""
+    def _slow(self, few: slice, level: Int, length: int) -> Float:
+        """Return how far the shares of slow samples of so many blocks in a row are above those of the level, (few, stretches)."""
         chi = np.zeros((len(level), level.shape[1] - length + 1))
         for at in range(CLASSES):
-            of, hits = (self.sums.over[place] for place in (at, at + 1))
+            of, hits = (self.sums.over[place, few] for place in (at, at + 1))
             share = _of_level(hits, of, level)[:, length - 1 :]
             hits, of = _inside(hits, length), _inside(of, length)
             unlike = -_unlike(hits, of) - 2 * (hits * np.log(share) + (of - hits) * np.log1p(-share))
-            chi += np.where(hits > share * of, unlike, 0.0) / self.noise[:, length - 1, at, None]
+            chi += np.where(hits > share * of, unlike, 0.0) / self.noise.of(few, length)[:, at, None]
         return chi
 
-    def _few(self, level: Int, length: int) -> Float:
-        """Return how far what completes in so many blocks in a row is below what the level does, (M, stretches)."""
-        done, due = self.sums.done, self.sums.due
+    def _few(self, few: slice, level: Int, length: int) -> Float:
+        """Return how far what completes in so many blocks in a row is below what the level does, (few, stretches)."""
+        done, due = self.sums.done[few], self.sums.due[few]
         rate = _of_level(done, due, level)[:, length - 1 :]
         done, due = _inside(done, length), rate * _inside(due, length)
         unlike = 2 * (_xlogx(done) - done * np.log(np.maximum(due, 1e-300)) - done + due)
-        return np.where(done < due, unlike, 0.0) / self.noise[:, length - 1, RATE, None]
+        return np.where(done < due, unlike, 0.0) / self.noise.of(few, length)[:, RATE, None]
 
     def _parts(
         self, number: int, stretch: tuple[int, int], usual: Bool, part: float, wears_off: float, *, slower: bool
@@ -868,7 +893,7 @@ class Search:
 
     def _strengths(self, number: int, members: Int, length: int, inside: Float, beside: Float, level: float) -> Float:
         """Return how far each share, and all together, are above the usual ones: as chi-squares of one degree, 0 where not."""
-        noise = self.noise[number, length - 1]
+        noise = self.noise.of(number, length)
         # Levels that wander move all latencies: by a deviation of `wander`, where the share asks for `moved` (in logarithms).
         wander = float((noise[0] - 1) * math.pi / 2 / max(inside[0], 1) * self.spread[members].mean() ** 2)
         counted, limits = np.zeros((2, CLASSES))
@@ -890,7 +915,7 @@ class Search:
         By Student's tail: what wanders tells that as often as there are blocks that do not depend on each other, of all sets
         alike (their effective sample size, by how much more longer levels wander). Counting is certain.
         """
-        one, noise = (float(self.noise[number, blocks - 1, measure]) for blocks in (1, length))
+        one, noise = (float(self.noise.of(number, blocks)[measure]) for blocks in (1, length))
         if noise <= 1:
             return strength
         alike = int((self.sums.kinds == self.sums.kinds[number]).sum())
@@ -918,7 +943,7 @@ class Search:
         expected = of * min(beside / usually, middle)
         if inside >= (LEAST_RATE if first > 0 and end < self.counts.blocks else LEAST_EDGE_RATE) * expected:
             return None
-        strength = _poisson(inside, of, beside, usually) / float(self.noise[number, end - first - 1, RATE])
+        strength = _poisson(inside, of, beside, usually) / float(self.noise.of(number, end - first)[RATE])
         strength = self._sure(strength, number, end - first, RATE)
         share = (expected - inside) / float(self.counts.done[members].sum())
         if log_tail(strength) > self.limit or (share < LEAST_MISSING and inside > 0.15 * expected):
@@ -931,13 +956,13 @@ class Search:
         Each set is given one effect (on the odds of its share, or on its rate) that all of its groups have, and no other group.
         """
         blocks = slice(event.first, event.end)
-        noise = max(float(self.noise[event.number, event.end - event.first - 1, event.measure]), 1.0)
+        noise = max(float(self.noise.of(event.number, event.end - event.first)[event.measure]), 1.0)
         if event.measure == RATE:
             hits = (self.counts.done * self.free)[:, blocks].sum(axis=1)
             done, due = ((part * self.free)[:, event.usual].sum(axis=1) for part in (self.counts.done, self.counts.due))
             usual = done / np.maximum(due, 1e-9) * (self.counts.due * self.free)[:, blocks].sum(axis=1)
             return likeliest(self.sums.sets, rate_gains(hits, usual), noise)
-        over = (self.counts.over * self.free)[[event.measure + 1, 0]]
+        over = self.counts.over[[event.measure + 1, 0]] * self.free
         gains = share_gains(*over[..., blocks].sum(axis=-1), *over[..., event.usual].sum(axis=-1))
         return likeliest(self.sums.sets, gains, noise)
 

@@ -758,13 +758,11 @@ def modes(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     """
     claims: list[Claim] = []
     taken: set[int] = set()
-    halves = _halves(ground)
-    sets = gatherings(ground.groups)
-    for together in _may_have_modes(ground, halves, sets):
+    for together in _may_have_modes(ground):
         members = together.members
         if taken & set(members.tolist()):
             continue
-        places = _places(ground, halves.counts, members)
+        places = _places(ground, members)
         if places is None:
             continue
         below = np.cumsum(places.shares)[:-1]
@@ -777,20 +775,20 @@ def modes(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     return claims
 
 
-def places_of(ground: Ground, bins: Int, counts: Int) -> Places | None:
-    """Return the modes of a histogram, None where it has one; `bins` are those of the counts."""
+def places_of(ground: Ground, counts: Int) -> Places | None:
+    """Return the modes of counts by bin, None where there is one."""
     used = np.flatnonzero(counts)
     total = int(counts.sum())
     if total < LEAST_COUNT or len(used) < 3:
         return None
     layout = ground.rows.layout
-    used = used[np.argsort(layout.middles_of(bins[used]), kind="stable")]
-    logs = np.log(np.maximum(layout.middles_of(bins[used]).astype(np.float64), 1.0))
+    used = used[np.argsort(layout.middles_of(used), kind="stable")]
+    logs = np.log(np.maximum(layout.middles_of(used).astype(np.float64), 1.0))
     weights = counts[used].astype(np.float64)
     grid = np.linspace(logs[0] - 3 * KERNEL, logs[-1] + 3 * KERNEL, POINTS)
-    widths = np.log(layout.upper[bins[used]] / np.maximum(layout.lower[bins[used]], 1.0))
+    widths = np.log(layout.upper[used] / np.maximum(layout.lower[used], 1.0))
     for own in layout.member_bins:  # a bin is as wide as the way to the next of its own layout, whatever lies between
-        mine = np.flatnonzero(np.isin(bins[used], own))
+        mine = np.flatnonzero(np.isin(used, own))
         gaps = np.diff(logs[mine], prepend=-np.inf, append=np.inf)
         widths[mine] = np.where(len(mine) > 1, np.minimum(gaps[:-1], gaps[1:]), widths[mine])
     widths = np.maximum(widths, KERNEL)
@@ -825,23 +823,24 @@ def _density(grid: Float, logs: Float, widths: Float, weights: Float) -> Float:
     return density
 
 
-def _places(ground: Ground, halves: Int, members: Int) -> Places | None:
+def _places(ground: Ground, members: Int) -> Places | None:
     """Return the modes of some groups: of the whole run, else of one of its halves, where their shares may tell them apart."""
-    first, second = halves[:, members].sum(axis=1)
-    found = (places_of(ground, ground.occupied, part) for part in (first + second, first, second))
+    later = 2 * np.arange(ground.shape[1]) >= ground.shape[1]
+    first, second = (ground.counts(members, half) for half in (~later, later))
+    found = (places_of(ground, counts) for counts in (first + second, first, second))
     return next((places for places in found if places is not None), None)
 
 
 class Halves(NamedTuple):
-    """Counts by occupied bin of each group in each half of the run, (2, G, bins), bins in the `order` of their latencies.
+    """Counts of each group in each half of the run, (2, G, places), at the places of a `grid` of latencies that hold any.
 
-    `divides` is which places of a `grid` of latencies (logarithms) part what a group does into two that it does in the same parts
-    of the run, (G, POINTS).
+    The grid is of logarithms. `divides` is which of its POINTS part what a group does into two that it does in the same parts of
+    the run, (G, POINTS).
     """
 
-    counts: Int
-    order: Int
     grid: Float
+    place: Int
+    counts: Int
     divides: Bool
 
 
@@ -850,36 +849,37 @@ def _halves(ground: Ground) -> Halves:
     order = np.argsort(middles, kind="stable")
     logs = np.log(np.maximum(middles[order].astype(np.float64), 1.0))
     grid = np.linspace(logs[0], logs[-1], POINTS)
-    upto = np.searchsorted(logs, grid, side="right") - 1
+    place, starts = np.unique(np.searchsorted(grid, logs), return_index=True)
+    upto = np.searchsorted(place, np.arange(POINTS), side="right") - 1
     later = 2 * part_starts(ground) >= ground.shape[1]
-    counts = np.zeros((2, len(ground.groups), len(order)), np.int32 if ground.samples.sum() < 1 << 31 else np.int64)
+    counts = np.zeros((2, len(ground.groups), len(place)), np.int32 if ground.samples.sum() < 1 << 31 else np.int64)
     divides = np.zeros((len(ground.groups), POINTS), np.bool_)
     for codes, of_parts in binned(ground):
-        counts[:, codes] = [of_parts[:, half].sum(axis=1) for half in (~later, later)]
-        for divided, own in zip(divides[codes], of_parts, strict=True):
-            low = own[:, order].cumsum(axis=1)[:, upto]
+        for divided, (first, second), bins in zip(divides[codes], counts[:, codes].swapaxes(0, 1), of_parts, strict=True):
+            own = np.add.reduceat(bins[:, order], starts, axis=1)
+            own[~later].sum(axis=0, out=first)
+            own[later].sum(axis=0, out=second)
+            low = own.cumsum(axis=1)[:, upto]
             high = low[:, -1:] - low
             smaller = np.minimum(low.sum(axis=0), high.sum(axis=0))
             enough = smaller >= LEAST_SHARE / 2 * low[:, -1].sum()
             divided[:] = enough & (np.minimum(low, high).sum(axis=0) >= TOGETHER * smaller)
-    return Halves(counts, order, grid, divides)
+    return Halves(grid, place, counts, divides)
 
 
-def _may_have_modes(ground: Ground, halves: Halves, sets: Sequence[Together]) -> list[Together]:
+def _may_have_modes(ground: Ground) -> list[Together]:
     """Return the sets that may have modes: all are looked at together, where `places_of` and `_at_once` ask for more.
 
     Their density, on one grid and by the narrowest kernel, falls anywhere but near its ends, in the run or a half of it; and what
     each member does on either side of such a place it does in the same parts of the run: else it does so in no windows.
     """
-    logs = np.log(np.maximum(ground.rows.layout.middles_of(ground.occupied[halves.order]).astype(np.float64), 1.0))
-    place, starts = np.unique(np.searchsorted(halves.grid, logs), return_index=True)
-    counts = np.stack([np.add.reduceat(half[:, halves.order], starts, axis=1, dtype=half.dtype) for half in halves.counts])
+    sets, halves = gatherings(ground.groups), _halves(ground)
     kernels = np.exp(-0.5 * ((halves.grid[:, None] - halves.grid) / KERNEL) ** 2)
     may = list[Together]()
     for few in shares_of(len(sets)):
         some = sets[few]
         held = np.zeros((3, len(some), POINTS))
-        held[:2, :, place] = added_over(some, counts)
+        held[:2, :, halves.place] = added_over(some, halves.counts)
         held[2] = held[0] + held[1]
         density = held @ kernels
         left = np.maximum.accumulate(density, axis=-1)
