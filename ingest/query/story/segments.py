@@ -61,7 +61,7 @@ RANKS = (0.5, 0.9, 0.99)  # above which samples are counted, of each group by it
 FAR = 4.0  # ... and above so many times its p99: what waits for an outage is further than any level wanders
 CLASSES = len(RANKS) + 1
 FARTHEST = CLASSES - 1  # measures count from 0; places in `over` from 1
-DONE, LOGS = CLASSES + 1, CLASSES + 2  # places beside the classes
+DONE, LOGS, DUE = CLASSES + 1, CLASSES + 2, CLASSES + 3  # places beside the classes
 TABLE = np.linspace(0, 1, 129)  # ranks at which the latencies of a group are kept
 MOST = 240  # blocks that a run is searched in
 LEAST_RUN = 20  # blocks
@@ -89,6 +89,7 @@ LEAST_EXCESS = 0.02  # of all excess of the run, that a finding has
 LEAST_MISSING = 0.001  # of all completions
 SHORTEST, LEAST_SHORT = (1, 2, 3, 4), 16.0  # blocks, of stretches that are looked at beside levels; a chi-square of them
 SPANS = (1, 2, 4, 8, 16, 32)  # blocks in a row whose differences measure what chance does
+UNSURE = 1.25  # times, that levels may vary more than the lower of two estimates says
 OWN_BY_CHANCE = 0.4  # times, that one of alike sets seems to vary more
 HALF = 0.5  # an event that is added where there may be none (Jeffreys)
 LEAST_NOISE = np.array([1.0] * CLASSES + [0.25])  # times what counting makes: a paced rate varies less
@@ -154,7 +155,7 @@ class Counts:
     `over` (5, G, n) are the samples, and those above the group's own p50, p90, p99 and FAR times that, which are `cuts` (4, G) in
     logarithms of ns; `done` its completions, `due` those that its mean rate makes (0 where it is not known what it did); `logs`
     the sums of logarithms of latencies above their mean, `table` (G, ranks) these logarithms at the ranks of TABLE.
-    `fine` is `over`, `done` and `logs` (7, G, T) by window.
+    `fine` is `over`, `done`, `logs` and `due` (8, G, T) by window.
     """
 
     first: int
@@ -181,7 +182,7 @@ class Counts:
 
 
 class Cells(NamedTuple):
-    """What is counted of each group and window, (CLASSES + 3, G, T), as in Counts, with its cuts and table."""
+    """What is counted of each group and window, (LOGS + 1, G, T), as in Counts, with its cuts and table."""
 
     counted: Float
     cuts: Float
@@ -210,7 +211,7 @@ def _cells(ground: Ground, aside: Bool | None = None) -> Cells:
     cuts[-1] = np.minimum(np.searchsorted(logs, logs[cuts[-2]] + math.log(FAR)), len(logs) - 1)
     log_of = np.zeros(ground.rows.layout.bins)
     log_of[ground.occupied] = logs
-    counted = np.zeros((CLASSES + 3, groups, windows))
+    counted = np.zeros((LOGS + 1, groups, windows))
     counted[0] = counted[DONE] = ground.samples
     above = counts_above(ground.rows, ground.occupied[cuts.T[ground.group_of]])
     counted[1 : CLASSES + 1, ground.group_of, ground.window_of] = above.T
@@ -228,7 +229,8 @@ def counts_of(ground: Ground, aside: Bool | None = None, stalled: Bool | None = 
     """Return what is counted of a ground, without the cells (G, T) left `aside`; those `stalled` move no quantile of a group."""
     counted, cuts, table = ground.once(_cells) if stalled is None or not stalled.any() else _cells(ground, stalled)
     kept = np.True_ if aside is None else ~aside
-    fine, known = counted * kept, _known(ground) & kept
+    fine, known = np.empty((DUE + 1, *ground.shape)), _known(ground) & kept
+    np.multiply(counted, kept, out=fine[:DUE])
     whole = np.flatnonzero(ground.whole)
     first, count = int(whole[0]), int(whole[-1]) + 1 - int(whole[0])
     width = -(-count // MOST)
@@ -239,10 +241,11 @@ def counts_of(ground: Ground, aside: Bool | None = None, stalled: Bool | None = 
         added[..., 0] += values[..., :first].sum(axis=-1)  # a warm-up of a second is in the window that is a part
         return added
 
-    fine[DONE] = ground.samples * known
-    done, exposed = blocks(fine[DONE]), blocks(known.astype(np.float64))
-    due = exposed * (done.sum(axis=1) / np.maximum(exposed.sum(axis=1), 1))[:, None]
-    return Counts(first, width, blocks(fine[: CLASSES + 1]), done, due, blocks(fine[LOGS]), fine, cuts, table)
+    fine[DONE], fine[DUE] = ground.samples * known, known
+    over, done, exposed, logs = (blocks(fine[at]) for at in (slice(CLASSES + 1), DONE, DUE, LOGS))
+    rate = (done.sum(axis=1) / np.maximum(exposed.sum(axis=1), 1))[:, None]
+    fine[DUE] *= rate
+    return Counts(first, width, over, done, exposed * rate, logs, fine, cuts, table)
 
 
 def _known(ground: Ground) -> Bool:
@@ -395,7 +398,7 @@ class Noise:
 def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Noise:
     """Return by how many times levels of sets vary more than by counting.
 
-    As all sets of a kind do, by the lower of what neighbours tell and what spans do around their mean. Where it is known what is
+    As all sets of a kind do, by what neighbours tell and what spans do around their mean. Where it is known what is
     `usual` (of latency, of rate), by these blocks alone, and where a set itself does so more, as it does.
     """
     everywhere = np.ones(sums.done.shape, np.bool_)
@@ -420,8 +423,8 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Noise:
         more = known_mean(own[alike][:, :spans], axis=1) / np.maximum(usually, LEAST_NOISE)
         noise.times[alike] = np.maximum(np.where(np.isnan(more), 1.0, more) - OWN_BY_CHANCE, 1.0)
         for at in (*range(FARTHEST), RATE):
-            pool = np.min(
-                [_inflation(way[:, at], len(alike), blocks, around=bool(number)) for number, way in enumerate(pooled)], axis=0
+            pool = _either(
+                *(_inflation(way[:, at], len(alike), blocks, around=bool(number)) for number, way in enumerate(pooled))
             )
             highest = known_most(pooled[1][:, at])
             steady = 1.0 if math.isnan(highest) else float(np.clip(highest, LEAST_NOISE[at], 1))
@@ -434,15 +437,25 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Noise:
 def wandering(hits: Float, of: Float) -> Float:
     """Return by how many times a share varies more than by counting, by the number of blocks that it is taken of, at least 1.
 
-    `hits` of `of` are those of alike sets in blocks (both sets x blocks): as half of the sets do, by the lower of what neighbours
-    tell and what spans do around their mean.
+    `hits` of `of` are those of alike sets in blocks (both sets x blocks): as half of the sets do, by what neighbours tell and
+    what spans do around their mean.
     """
     everywhere, ways = np.ones(hits.shape, np.bool_), []
     below, of_below = added_up(hits + HALF), added_up(of + 1)  # none of so many is alike, too
     for around in (False, True):
         ratios = (_ratio(below, of_below, span, everywhere, binomial=True, around=around) for span in SPANS)
         ways.append(_inflation(np.array([known_median(each, axis=0) for each in ratios]), *hits.shape, around=around))
-    return np.maximum(np.minimum(*ways), 1.0)
+    return np.maximum(_either(*ways), 1.0)
+
+
+def _either(neighbours: Float, around: Float) -> Float:
+    """Return what two estimates of how much more levels vary tell together: the mean of their logarithms.
+
+    The lower of two is too low more often than not. But an event shows in one of them alone: no more than UNSURE times the lower.
+    """
+    lower = np.minimum(neighbours, around)
+    both: Float = np.where(np.isinf(around), lower, np.sqrt(neighbours * around))
+    return np.minimum(both, 1 + UNSURE * (lower - 1))
 
 
 # Levels: optimal partitioning, all sets at once.
@@ -1023,8 +1036,8 @@ class Search:
         own = slice(*(counts.first + block * counts.width for block in (event.first, event.end)))
         (hits, of), now, then = self._fine(event, own)
         if event.measure == RATE:
-            times = max(hits[own].mean(), 0.05 * then) / then if then else 1.0
-            odds = (hits * math.log(times) - then * (times - 1)) * self.ground.whole  # of a part of a window less is due
+            times = max(now, 0.05 * then) / then if then else 1.0
+            odds = hits * math.log(times) - of * (times - 1) * then
         else:
             odds = hits * math.log(now / then) + (of - hits) * math.log((1 - now) / (1 - then)) if 0 < then < now < 1 else of
         # From the window that is most like the event to where the sum is largest, hardly beyond its blocks.
@@ -1067,20 +1080,22 @@ class Search:
             return 1.0
         rest, edge = (slice(first, end - 1), end - 1) if at_end else (slice(first + 1, end), first)
         (hits, of), now, then = self._fine(event, rest)
-        there = hits[edge] if event.measure == RATE else (hits[edge] + 0.5) / (of[edge] + 1)
+        there = (hits[edge] + 0.5 * now) / (of[edge] + 0.5) if event.measure == RATE else (hits[edge] + 0.5) / (of[edge] + 1)
         return float((there - then) / (now - then)) if now != then else 1.0
 
     def _fine(self, event: Event, own: slice) -> tuple[tuple[Float, Float], float, float]:
         """Return what is counted of an event's set in each window, and of how many; its level in `own` windows and the usual one.
 
-        That is the samples above a quantile and all of them, with their share; or completions, with their mean.
+        That is the samples above a quantile and all of them, with their share; or completions, and those that are due.
         """
         fine = self.counts.fine[:, self.sums.sets[event.number].members].sum(axis=1)
-        beside = self.counts.in_windows(event.usual)
+        parts = own, self.counts.in_windows(event.usual)
         if event.measure == RATE:
-            return (fine[DONE], fine[0]), float(fine[DONE][own].mean()), float(fine[DONE][beside].mean())
+            hits, of = fine[DONE], fine[DUE]
+            now, then = (float(hits[part].sum() / max(of[part].sum(), 1e-9)) for part in parts)
+            return (hits, of), now, then
         hits, of = fine[event.measure + 1], fine[0]
-        now, then = (float((hits[part].sum() + 0.5) / (of[part].sum() + 1)) for part in (own, beside))
+        now, then = (float((hits[part].sum() + 0.5) / (of[part].sum() + 1)) for part in parts)
         return (hits, of), now, then
 
 
@@ -1225,6 +1240,9 @@ def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     while pending:
         top = max(pending, key=lambda event: (search.stands_out(event, pending), event.strength))
         number = search.who(top)
+        if top.inner and number != top.number:  # what stands out is not of that set
+            pending = [each for each in pending if each is not top]
+            continue
         own = [event for event in pending if event.number == number and _overlap(event, top) >= ALIKE]
         event = max(own, key=lambda event: (event.inner, event.strength), default=search.of_set(top, number))
         alone = top.inner and not own and search.again(event) is None  # nothing stands out of raised levels of that set
@@ -1338,7 +1356,15 @@ def _longer(ground: Ground, members: Int, inside: Bool, typical: Bool) -> float:
 def measured(ground: Ground, members: Int, inside: Bool, usual: Bool, *, in_bins: bool = False) -> Measured | None:
     """Return the percentile that tells most of what groups do in some windows; None where all are as usual.
 
-    That is p50, unless another moves far more. All are as usual where both values may lie in one bin, unless `in_bins`.
+    That is p50, unless another moves far more.
+    """
+    return next(iter(_raised(ground, members, inside, usual, in_bins=in_bins)), None)
+
+
+def _raised(ground: Ground, members: Int, inside: Bool, usual: Bool, *, in_bins: bool = False) -> list[Measured]:
+    """Return the percentiles that are higher in some windows, the one that tells most first.
+
+    None is where both values may lie in one bin, unless `in_bins`.
     """
     sides = [ground.counts(members, windows) for windows in (usual, inside)]
     found = []
@@ -1347,8 +1373,8 @@ def measured(ground: Ground, members: Int, inside: Bool, usual: Bool, *, in_bins
         if value >= LEAST_TIMES * typical > 0 and (in_bins or apart(ground, typical, value)):  # of 0 nothing is so many times
             found.append((name, typical, value))
     times = {name: math.log(value / max(typical, 1)) for name, typical, value in found}
-    most = max(found, key=lambda each: times[each[0]], default=None)
-    return found[0] if most and found[0][0] == "p50" and times["p50"] >= PART * times[most[0]] else most
+    most = max(times.values(), default=0.0)
+    return sorted(found, key=lambda each: times[each[0]] < (PART if each[0] == "p50" else 1.0) * most)
 
 
 def quantile(layout: Layout, counts: Int, share: float) -> float:
@@ -1375,20 +1401,19 @@ def _step(search: Search, event: Event, sides: tuple[Bool, Bool], reached: Measu
 def _drift(search: Search, number: int, size: float) -> Claim | None:
     """Return the claim of a drift, by the first and the last tenth of the run.
 
-    None where these may lie in one bin, or are of a tail that does not move from each third of the run to the next.
+    Of a percentile that moves from each third of the run to the next; None where none does, or both may lie in one bin.
     """
     ground, windows = search.ground, search.ground.shape[1]
     tenth = max(windows // 10, 1)
     ends = np.arange(windows) < tenth, np.arange(windows) >= windows - tenth
     usual, inside = ends if size > 0 else ends[::-1]
     members = search.sums.sets[number].members
-    found = measured(ground, members, inside, usual)
-    if found is None:
-        return None
-    name, low, high = found
     parts = [ground.counts(members, part) for part in np.array_split(np.arange(windows), 3)]
-    thirds = [math.log(max(quantile(ground.rows.layout, counts, TOLD[name]), 1)) for counts in parts]
-    if name != "p50" and min(np.diff(thirds) * np.sign(size)) < STEADY * (math.log(high) - math.log(low)):
+    for name, low, high in _raised(ground, members, inside, usual):
+        thirds = [math.log(max(quantile(ground.rows.layout, counts, TOLD[name]), 1)) for counts in parts]
+        if name == "p50" or min(np.diff(thirds) * np.sign(size)) >= STEADY * (math.log(high) - math.log(low)):
+            break
+    else:
         return None
     reached = (name, low, high) if size > 0 else (name, high, low)
     first, end = _bend(search.level(number))

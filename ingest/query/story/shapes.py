@@ -279,9 +279,11 @@ def _all_slow(ground: Ground, code: int, span: tuple[int, int], longest: float) 
     at once, so that what is slow after that without being more than usual has not waited.
     """
     (first, end), times, done = span, ground.p50_ns[code] / known_median(ground.p50_ns[code]), ground.samples[code]
-    near, after, windows = times[first - 1 : end + 1], np.nan_to_num(times[end : end + AFTER]), longest / ground.step_ns
-    slow = float(known_median(near)) > AS_LONG or (2 * windows < 1 and float(known_most(near)) > AS_LONG)
-    slow |= float(after.min()) > AS_LONG and float(done[end : end + AFTER].sum()) < float(median(done)) * (AFTER + windows / 2)
+    near, windows, most = times[first - 1 : end + 1], longest / ground.step_ns, float(median(done))
+    slow = float(known_median(near)) > AS_LONG or (2 * windows < 1 and float(known_most(times[first - 1 : end + 2])) > AS_LONG)
+    for at in range(end, min(end + 2, len(done))):  # the row of what waited lies in two windows
+        after = slice(at, at + AFTER)
+        slow |= float(np.nan_to_num(times[after]).min()) > AS_LONG and done[after].sum() < most * (AFTER + windows / 2)
     return slow or bool(longest < LONGER * known_most(ground.top_ns[code, max(first - 2 * BESIDE, 0) : first - 1]))
 
 
@@ -358,10 +360,14 @@ def _gap(first: int, last: int, completions: Float, usual: float, ground: Ground
 
 
 def _caught_up(ground: Ground, codes: Int | Sequence[int], last: int) -> int:
-    """Return the first window from `last` on in which a load has caught up: what is late after a stall waits for its turn."""
-    p50 = ground.p50_ns[codes]
+    """Return the first window from `last` on in which a load has caught up: what is late after a stall waits for its turn.
+
+    Meanwhile more than usual completes; what is slow without that is an event of its own.
+    """
+    p50, done = ground.p50_ns[codes], ground.samples[codes].sum(axis=0)
     slow = np.nan_to_num(known_median(p50 / known_median(p50, axis=1, keepdims=True), axis=0)[last:]) > AS_LONG
-    return last + (len(slow) if slow.all() else int(slow.argmin()))
+    waits = slow & (np.cumsum(done[last:] - median(done)) > 0)
+    return last + (len(waits) if waits.all() else int(waits.argmin()))
 
 
 def _stall(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
