@@ -1045,14 +1045,19 @@ class Search:
         if event.first == 0:  # a warm-up wears off
             middle = max(middle, own.stop - reach)
         low, high = max(own.start - reach, 0), own.stop + reach
-        first = low + int(odds[low : middle + 1][::-1].cumsum()[::-1].argmax())
+        first = middle - int(odds[low : middle + 1][::-1].cumsum().argmax())
         end = middle + int(odds[middle:high].cumsum().argmax()) + 1
-        # A level at an end of the run reaches to it, unless what is between speaks against that, or is longer than half of it.
-        most = (end - first) // 2
-        if event.first == 0 and first <= most and odds[counts.first : first].sum() > -AGAINST:
-            first = 0
-        if event.end == counts.blocks and own.stop - end <= most and odds[end : own.stop].sum() > -AGAINST:
-            end = len(odds)
+        # A level at an end of the run reaches to it, unless what is between speaks against that, or is longer than half of it (a
+        # third, where it is known what was done).
+
+        def reaches(between: slice) -> bool:
+            most, known = (end - first) // 2, (end - first) // 3
+            few = between.stop - between.start <= most and np.count_nonzero(of[between]) <= known
+            return few and float(odds[between].sum()) > -AGAINST
+
+        at_start = event.first == 0 and reaches(slice(0, first))
+        at_end = event.end == counts.blocks and reaches(slice(end, own.stop))
+        first, end = 0 if at_start else first, len(odds) if at_end else end
         return first, end
 
     def mostly(self, event: Event, first: int, end: int) -> tuple[int, int]:
@@ -1401,15 +1406,17 @@ def _step(search: Search, event: Event, sides: tuple[Bool, Bool], reached: Measu
 def _drift(search: Search, number: int, size: float) -> Claim | None:
     """Return the claim of a drift, by the first and the last tenth of the run.
 
-    Of a percentile that moves from each third of the run to the next; None where none does, or both may lie in one bin.
+    Of the percentile that tells most where it moves from each third of the run to the next, else of the median; None where
+    neither does, or both values may lie in one bin.
     """
     ground, windows = search.ground, search.ground.shape[1]
     tenth = max(windows // 10, 1)
     ends = np.arange(windows) < tenth, np.arange(windows) >= windows - tenth
     usual, inside = ends if size > 0 else ends[::-1]
     members = search.sums.sets[number].members
+    found = _raised(ground, members, inside, usual)
     parts = [ground.counts(members, part) for part in np.array_split(np.arange(windows), 3)]
-    for name, low, high in _raised(ground, members, inside, usual):
+    for name, low, high in (*found[:1], *(each for each in found[1:] if each[0] == "p50")):
         thirds = [math.log(max(quantile(ground.rows.layout, counts, TOLD[name]), 1)) for counts in parts]
         if name == "p50" or min(np.diff(thirds) * np.sign(size)) >= STEADY * (math.log(high) - math.log(low)):
             break

@@ -367,7 +367,7 @@ def _caught_up(ground: Ground, codes: Int | Sequence[int], last: int) -> int:
     p50, done = ground.p50_ns[codes], ground.samples[codes].sum(axis=0)
     slow = np.nan_to_num(known_median(p50 / known_median(p50, axis=1, keepdims=True), axis=0)[last:]) > AS_LONG
     waits = slow & (np.cumsum(done[last:] - median(done)) > 0)
-    return last + (len(waits) if waits.all() else int(waits.argmin()))
+    return min(last + (len(waits) if waits.all() else int(waits.argmin())) + 1, len(done))  # a row lies in two windows
 
 
 def _stall(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
@@ -981,7 +981,7 @@ def _modes(ground: Ground, together: Together, places: Places, valley: float, sl
 LEAST_PERIODS = 8
 RHYTHM_LEAST_WINDOWS = 3  # of a period: below, windows are too coarse to tell phases
 LEAST_KEPT = 0.75  # of the periods, whose event is at least half as strong as usual
-RHYTHM_CHANCE = 1e-4  # as if normal: eight contrasts of few samples are not, and the best of their ranges is taken
+RHYTHM_CHANCE = 1e-4  # of all that is tried: contrasts of few samples are not normal, and the best of their ranges is taken
 ONE = 2.0  # times the median event, that one counts at most
 LEAST_EXPLAINED = 0.2  # of the variance of windows, by the events
 OVERSAMPLED = 8
