@@ -73,7 +73,7 @@ AGAINST = 10.0  # logarithm of the odds that windows are none of an event at an 
 WORN = math.log(10)  # times the time constant of what wears off, after which a tenth of it is left
 BENT = 1.06  # times the squares that a curve leaves of what drifts, beside a line that is level before or after a time
 EXCEPTED = 0.25  # of the groups of a set, that may not do what it does
-STEADY = 1 / 8  # of a drift, that the level moves at least from each third of the run to the next
+STEADY, STILL = 1 / 8, 1 / 4  # of a drift, that the level moves at least from each third of the run to the next; hardly any more
 PART = 0.25  # of the height of the highest level, in logarithms, that those of one event have
 HIGHER = 0.5, 1.0  # such parts, where all of that is within chance
 AT_MOST = 4  # windows, of what may be shorter than they are
@@ -1148,7 +1148,10 @@ def _slope(levels: Float) -> tuple[float, float]:
     below, places = np.cumsum(centred)[:-1], np.arange(1, count)
     two = float(centred @ centred - (below**2 * count / (places * (count - places))).max())  # squares left by two levels
     thirds = [float(median(part)) for part in np.array_split(values, 3)]
-    if rest @ rest >= two or min(np.diff(thirds) * np.sign(size)) < STEADY * abs(size):
+    moves = np.diff(thirds) * np.sign(size)
+    # What gets quicker, and hardly any more in the last third, wears off, unless it is a line that is level from some time on.
+    wears_off = size < 0 and moves[1] < STILL * abs(size) and _bend(levels)[1] == len(levels)
+    if rest @ rest >= two or min(moves) < STEADY * abs(size) or wears_off:
         return 0.0, 0.0
     phi = float(np.clip(kept_share(float(rest[1:] @ rest[:-1] / max(rest @ rest, 1e-300)), count), 0, 0.95))
     white = whitened(np.stack([values, np.ones(count), at]), phi)
@@ -1304,6 +1307,9 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     slower = event if event.measure != RATE else search.slower(number, event.first, event.end, search.usual_latency[number])
     fewer = event if event.measure == RATE else search.fewer(number, event.first, event.end, search.usual_rate[number])
     first, end = search.windows_of(event)
+    if slower is not None and slower is not event:  # near the ends of a run it is not known what was done
+        low, high = search.windows_of(slower)
+        first, end = min(first, low) if event.first == 0 else first, max(end, high) if event.end == counts.blocks else end
     inside = np.zeros(ground.shape[1], np.bool_)
     inside[first:end] = True
     usual = counts.in_windows(event.usual) & ~inside
