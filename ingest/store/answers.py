@@ -244,6 +244,7 @@ def _merged(
         labels=labels,
         named=[record.run for record in chosen],
         selected=selected_series,
+        left_out=[stored.series for record in chosen for stored in catalogue.latencies(record.run) if key(stored.series) is None],
         # What a run reaches that is being loaded may be older than its windows. Coarsening leaves it as it is.
         loading=[record.run for record in chosen if record.state == LOADING and not unfinished(record)],
         whole_runs=_whole_runs(catalogue),
