@@ -47,6 +47,8 @@ LEAST_SHARE = 0.005
 PERCENT = 100
 TENTH = SECOND // 10
 SHOWN, BESIDE = "50,99,100", 2
+SMEARED = 2  # windows that a row of a log may lie in: what is shorter is not told from what is as long
+INEXACT = 0.25  # of a window, that the width of a rhythm is wrong by
 Details = Mapping[str, Any]  # of a claim
 MOST_NAMED = 5
 NAMES = {"volume": "volume ", "job": "job ", "process": "process ", "tag": "tag "}
@@ -279,9 +281,13 @@ def _rhythm(claim: Claim, ground: Ground, details: Details) -> str:
     missing = details["measure"] == "missing"
     what = f"{name_of(claim.who, ground)} completed fewer operations" if missing else f"{_was(claim, ground)} slower"
     reached = f", {details['measure']} {shown(claim.value_ns)}" if claim.value_ns and not missing else ""
+    windows = max(1, math.ceil(details["width_ns"] / ground.step_ns - INEXACT))
+    long = f"at most {figure(windows * ground.step_ns / SECOND, 2)}"
+    if windows > SMEARED:
+        long = f"about {figure(details['width_ns'] / SECOND, 2)}"
     return (
-        f"{what} every {figure(details['period_ns'] / SECOND)} s, for about "
-        f"{figure(details['width_ns'] / SECOND, 2)} s each time, first at {moment(round(details['first_ns']), ground)}{reached}."
+        f"{what} every {figure(details['period_ns'] / SECOND)} s, for {long} s each time, "
+        f"first at {moment(round(details['first_ns']), ground)}{reached}."
     )
 
 
