@@ -226,6 +226,7 @@ def test_the_story_of_a_rhythm_is_one_finding_in_words() -> None:
     (finding,) = [finding for finding in told.findings if finding.kind != "edge"]
     assert finding.kind == RHYTHM
     assert re.search(r"every 15 s, for at most 1 s each time, first at 22:13:25.0, p50 3\.\d+ ms", finding.text)
+    assert re.fullmatch(r"median 3\.\d+ ms", finding.value)
 
 
 @pytest.mark.parametrize(("windows", "said"), [(1, "at most 1"), (2, "at most 2"), (4, "about 4")])
