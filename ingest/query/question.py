@@ -485,6 +485,8 @@ def finish(
             return None
         if at_kind is not None:
             labels[at_kind] = plain
+        if not shape.named:
+            return tuple(labels)
         own = {"run": run, "kind": plain, LAYER: layer_of(kind), OUTCOME: outcome_of(kind)}
         return (*(own[name] for name in shape.named), *labels)
 

@@ -163,6 +163,18 @@ def test_a_label_of_which_no_page_has_room_for_the_cells_is_not_held(monkeypatch
     assert section.content["r"]["left"] == ["host (3 values)", "job (2 values)"]
 
 
+def test_cells_are_gathered_by_the_keys_of_each_piece_alone(monkeypatch):
+    """Of thousands of hosts a piece of an answer is of a few."""
+    rows, looked_at, kept = random_rows(17, windows=4, hosts=60), [], overview.of_places
+    (before,) = Made(rows).overviews()
+    monkeypatch.setattr(intervals, "IN_CACHE", 100)
+    monkeypatch.setattr(overview, "of_places", lambda part, places: (looked_at.append(len(part.table)), kept(part, places))[1])
+    (run,) = Made(rows).overviews()
+    assert looked_at and max(looked_at) <= 60 and [*run.boxes.labels] == [*before.boxes.labels]
+    for name, cells in run.boxes.labels.items():
+        assert np.array_equal(cells.counts, before.boxes.labels[name].counts)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_thinned_rows_keep_count_p50_p99_and_max(weighted):
     origin = Made(random_rows(17))
