@@ -220,6 +220,20 @@ def test_narrow_rows_are_the_same_rows_whatever_is_done_with_them(parts: list[In
         assert mine.samples.tolist() == theirs.samples.tolist()
 
 
+def test_a_sum_in_pieces_looks_at_the_keys_of_each_piece_alone(monkeypatch) -> None:
+    """Of 10,000 hosts a piece of a sum is of some; to look at all of them in each was the square of the hosts."""
+    looked_at: list[int] = []
+    ranks = csr._table_ranks
+    monkeypatch.setattr(csr, "PIECE", 100)
+    monkeypatch.setattr(csr, "_table_ranks", lambda table: (looked_at.append(len(table)), ranks(table))[1])
+    few = made(COARSE, [(0, at, at + 1, {5: 1}) for at in range(2)])
+    keys = [Series(run="r", host=f"h{number:03}", op="read", kind="completion") for number in range(300)]
+    total = merged([Narrow.of([few.keyed((key,), few.series) for key in some]) for some in (keys, keys[::-1])])
+    assert total.samples.tolist() == [2] * 600
+    assert [total.table[code] for code in total.series[::2].tolist()] == keys
+    assert looked_at[0] == 300 and sum(looked_at[1:]) <= 600
+
+
 def test_unlike_layouts_are_not_concatenated() -> None:
     with pytest.raises(ValueError, match="unlike layouts: .*c4.*c6"):
         concatenate([made(COARSE, [(0, 0, 1, {1: 2})]), made(FINE, [(0, 0, 1, {1: 3})])])

@@ -84,6 +84,7 @@ OPTIONS_MEANT = {  # what people type for options of other names; a sentence whe
     **dict.fromkeys(("--until", "--end", "--stop"), "--to"),
     **dict.fromkeys(("--name", "--run-id", "--id", "-r"), "--run"),
     **dict.fromkeys(("--db", "--database", "-o", "--output"), "--store"),
+    **dict.fromkeys(("--store", "--server", "--url"), "--elasticsearch"),
     **dict.fromkeys(("--out", "--file"), "-o"),
     **dict.fromkeys(("--before", "--old", "--base"), "--baseline"),
     **dict.fromkeys(("--slo", "--objective", "--objectives"), "--sla"),

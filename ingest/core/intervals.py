@@ -859,7 +859,7 @@ def _added_up_in_pieces(chunks: list[Intervals[Key]], rows: _Ordered[Key]) -> In
     """
     table, series, _, _, order, same = rows
     offsets = np.cumsum([0, *map(len, chunks)])
-    parts = [chunk.keyed(table, series[low:high]) for chunk, (low, high) in zip(chunks, pairwise(offsets.tolist()), strict=True)]
+    parts = [*chunks]
     chunks.clear()
     home = np.searchsorted(offsets, order, side="right") - 1
     begins = np.append(np.flatnonzero(~same), len(order))  # of the rows of each sum, in order
@@ -869,8 +869,12 @@ def _added_up_in_pieces(chunks: list[Intervals[Key]], rows: _Ordered[Key]) -> In
     while first < len(begins) - 1:
         last = max(first + 1, int(np.searchsorted(before, before[first] + PIECE, side="right")) - 1)
         own = slice(begins[first], begins[last])
-        mine = ((place, order[own][home[own] == place] - offsets[place]) for place in distinct(home[own]).tolist())
-        sums.append(Narrow.of([merged([parts[place].take(taken) for place, taken in mine])]))
+        # A piece is of few of thousands of keys, and a sum looks at each key of a table: that of a piece has its own.
+        codes, key = np.unique(series[order[own]], return_inverse=True)
+        keys = tuple(table[code] for code in codes.tolist())
+        mine = ((place, home[own] == place) for place in distinct(home[own]).tolist())
+        piece = merged([parts[place].take(order[own][rows] - offsets[place]).keyed(keys, key[rows]) for place, rows in mine])
+        sums.append(Narrow.of([piece.keyed(table, codes[piece.series])]))
         first = last
     parts.clear()
     return Narrow.of(sums)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from fnmatch import fnmatchcase, translate
+from fnmatch import translate
 from functools import cache
 from operator import attrgetter
 
@@ -110,8 +110,8 @@ def fits(label: str, globs: str) -> bool:
 
     Of those that begin with `!` (`NOT`) it may match none; where all do, it may be anything else. `[!]` stands for the letter.
     """
-    wanted, others = ([fnmatchcase(label, _pattern(glob)) for glob in some] for some in wanted_and_others(globs))
-    return (not wanted or any(wanted)) and not any(others)
+    wanted, others = wanted_and_others(globs)
+    return bool(not wanted or _any_of(wanted)(label)) and not (others and _any_of(others)(label))
 
 
 @cache
@@ -149,20 +149,25 @@ def in_words(globs: str) -> str:
 def run_matches(run: str, globs: Iterable[str]) -> bool:
     """Return whether a run is selected: by a glob on its id, or by the name of the load that it came from."""
     patterns = tuple(globs)
-    return not patterns or bool(_any_of(patterns)(run))
+    return not patterns or bool(_any_of(_of_runs(patterns))(run))
+
+
+@cache
+def _of_runs(globs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return globs of names of runs, and of what came with the loads of such names: runs are named after folders."""
+    return tuple(text for glob in map(as_text, globs) for text in (glob, f"{glob}/*"))
 
 
 @cache
 def _any_of(globs: tuple[str, ...]) -> Callable[[str], object]:
-    """Return what says of a run whether a glob matches it: compiled once, as a question asks it of each of many runs."""
-    whole = map(as_text, map(_pattern, globs))  # as runs are named after folders
-    return re.compile("|".join(translate(text) for glob in whole for text in (glob, f"{glob}/*"))).match
+    """Return what says of a label whether a glob matches it: compiled once, as a question asks it of each of many."""
+    return re.compile("|".join(translate(_pattern(glob)) for glob in globs)).match
 
 
 def runs_asked(runs: Iterable[str], globs: Iterable[str], where: Mapping[str, str], run_labels: RunLabels) -> list[str]:
     """Return the runs that a question names: by globs, and of these by what it says of labels of runs where any has them so."""
     patterns = tuple(globs)
-    named = list(filter(_any_of(patterns), runs)) if patterns else list(runs)
+    named = list(filter(_any_of(_of_runs(patterns)), runs)) if patterns else list(runs)
     of_runs = {name: glob for name, glob in where.items() if name == "run" or name not in ASKABLE}
     if not of_runs:
         return named

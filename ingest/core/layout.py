@@ -511,6 +511,8 @@ def common_layout(layouts: Iterable[Layout]) -> Layout:
     InputError where some have bins and some have none.
     """
     together = set(layouts)
+    if len(together) == 1:
+        return together.pop()
     if any(layout.timed is not layout for layout in together):
         return Failing(common_layout(layout.timed for layout in together))
     distinct = in_order({member for layout in together for member in layout.members})

@@ -146,8 +146,8 @@ class Aggregation:
         """
         weighed = self._weighed
         rows = chunk.relabelled(lambda series: self._key(in_flight_kind(series) if weighed else series))
-        there = (chunk.table[code] for code in distinct(chunk.series).tolist())
-        self.sums.series.update(series for series in there if self._key(series) is not None)
+        for series in (chunk.table[code] for code in distinct(chunk.series).tolist()):
+            (self.sums.left_out if self._key(series) is None else self.sums.series).add(series)
         note_time_range(self.sums.reach, rows)
         note_layouts(self.sums.layouts, keys_of(rows), rows.layout)
         if weighed and rows.completions is None:

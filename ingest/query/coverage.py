@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 
 ANY_KIND = "*"  # of a file whose rows alone tell their kinds
 EARLIER = "before"
+AT_ONCE = 1 << 16  # pairs of an entry and a row that are looked at together
+NEVER = -(1 << 63)  # before all times
 OLD_NOTES = ("bins from 786 us up", "never writes the last partial interval", "samples, all of", "not read: ")
 MISSING_HERE = "samples are missing"
 # These end the names of columns of the least and the largest possible value, which only tables for people show.
@@ -121,7 +123,7 @@ def _cover(bounds: Bounds, span: tuple[int, int]) -> bool:
 
 def widths_asked(rows: Iterable[RowWidth], question: Question, run_labels: RunLabels) -> list[RowWidth]:
     """Return how wide the rows are of the sources that a question may select, of the kinds that it takes of each run."""
-    selected = _selected(rows, question, run_labels)
+    selected = widths_selected(rows, question, run_labels)
     return of_asked_kinds(selected, question, lambda each: (each.labels["run"], each.labels.get("kind", "")))
 
 
@@ -132,12 +134,12 @@ def caveats_asked(
     if not question.where:
         return tuple(caveats)
     every = list(rows)
-    asked = {each.subject for each in _selected(every, question, run_labels)}
+    asked = {each.subject for each in widths_selected(every, question, run_labels)}
     others = {each.subject for each in every} - asked
     return tuple(caveat for caveat in caveats if not others.issuperset(caveat.subject.split(", ")))
 
 
-def _selected(rows: Iterable[RowWidth], question: Question, run_labels: RunLabels) -> list[RowWidth]:
+def widths_selected(rows: Iterable[RowWidth], question: Question, run_labels: RunLabels) -> list[RowWidth]:
     """Return the rows of the sources that a question may select by their labels."""
     selected = []
     for each in rows:
@@ -260,31 +262,43 @@ def cut_at(
     """Return what windows (start, end] of groups lack; of weights in flight numbers are unknown (not `counted`)."""
     parts: list[tuple[Int, ...]] = []
     rows_of = _rows_of(series, table)
+    pairs, number = list[tuple[Lack, bool, Int]](), 0
     for lack in lacking:
         entry = lack.entry
         rows = rows_of(wanted := tuple(_label(entry.labels, name) for name in by))
         if entry.counted_as.keys() & set(by):  # where they are counted they are not missing
             rows = np.setdiff1d(rows, rows_of(tuple(entry.counted_as.get(name) for name in by)))
-        low, high = entry.span
-        after = end_ns[rows] > low if low < high else end_ns[rows] >= high
-        touched = (start_ns[rows] < high) & after
-        if entry.counted_within is not None:
-            touched &= (start_ns[rows] > entry.counted_within[0]) | (end_ns[rows] < entry.counted_within[1])
-        if entry.narrower_ns is not None:
-            touched &= end_ns[rows] - entry.narrower_ns < start_ns[rows]
-        picked = rows[touched]
-        if not len(picked):
-            continue
-        inside = (start_ns[picked] <= low) & (end_ns[picked] >= high)
-        known = lack.sure and None not in wanted
-        number = entry.count if counted else None
-        least = np.where(inside, number, 0) if known and number is not None else np.zeros(len(picked), np.int64)
-        many = UNKNOWN if number is None else number
-        top = OPEN if entry.high_ns is None else entry.high_ns
-        parts.append((picked, least, *(np.full(len(picked), value, np.int64) for value in (many, entry.low_ns, top))))
-    if not parts:
+        pairs.append((lack, lack.sure and None not in wanted, rows))
+        number += len(rows)
+        if number >= AT_ONCE:
+            parts.append(_overlapping(pairs, start_ns, end_ns, counted=counted))
+            pairs, number = [], 0
+    if number:
+        parts.append(_overlapping(pairs, start_ns, end_ns, counted=counted))
+    if not any(len(rows) for rows, *_ in parts):
         return NO_LACK
-    return MissingRows(*(np.concatenate(column).astype(np.int64) for column in zip(*parts, strict=True)))
+    return MissingRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _overlapping(pairs: Sequence[tuple[Lack, bool, Int]], start_ns: Int, end_ns: Int, *, counted: bool) -> tuple[Int, ...]:
+    """Return the columns of MissingRows of entries, each with whether it is known to be of its rows, by their labels, alone."""
+
+    def of_pairs(values: Iterable[Any]) -> Int:
+        return np.repeat(np.array([*values], np.int64), [len(rows) for _, _, rows in pairs], axis=0)
+
+    entries, rows = [lack.entry for lack, _, _ in pairs], np.concatenate([rows for _, _, rows in pairs])
+    start, end = start_ns[rows], end_ns[rows]
+    low, high = of_pairs(entry.span for entry in entries).T
+    begin, until = of_pairs(entry.counted_within or (NEVER, NEVER) for entry in entries).T
+    narrower = of_pairs(NEVER if entry.narrower_ns is None else entry.narrower_ns for entry in entries)
+    touched = (start < high) & np.where(low < high, end > low, end >= high) & ((start > begin) | (end < until))
+    kept = np.flatnonzero(touched & ((narrower == NEVER) | (end - np.maximum(narrower, 0) < start)))
+    inside = (start <= low) & (end >= high) & (of_pairs(known for _, known, _ in pairs) > 0)
+    number = of_pairs(UNKNOWN if entry.count is None or not counted else entry.count for entry in entries)
+    lowest = of_pairs(entry.low_ns for entry in entries)
+    top = of_pairs(OPEN if entry.high_ns is None else entry.high_ns for entry in entries)
+    columns = rows, np.where(inside & (number != UNKNOWN), number, 0), number, lowest, top
+    return tuple(column[kept] for column in columns)
 
 
 def _rows_of(series: Int, table: Sequence[Group]) -> Callable[[tuple[str | None, ...]], Int]:
@@ -307,6 +321,8 @@ def _rows_of(series: Int, table: Sequence[Group]) -> Callable[[tuple[str | None,
         known = {place: label for place, label in enumerate(wanted) if label is not None}
         codes = by_labels(tuple(known)).get(tuple(known.values()), [])
         picked = [order[first[code] : first[code + 1]] for code in codes]
+        if len(picked) == 1:
+            return picked[0]
         return np.sort(np.concatenate(picked)) if picked else np.empty(0, np.int64)
 
     return rows

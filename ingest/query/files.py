@@ -215,6 +215,7 @@ class Files:
             named=self.run_names,
             selected=[own.replaced(kind=ANY_KIND) if _rows_tell_kind(own, sums.series) else own for own in files],
             jobs=sums.series.union(before),
+            left_out=sums.left_out.union(source.context.series for source in self.found.sources),
             means_alone=[source.context.series for source in self.found.sources if holds_means_alone(source)],
             whole_runs=whole_runs_of(sources),
             whole_rows=[

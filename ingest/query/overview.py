@@ -160,7 +160,7 @@ class Gathering:
         if self._weighed:
             return
         places = {name: answer.by.index(name) for name in (*CELL_NAMES, "kind")}
-        for piece in (piece for part in answer.parts for _, piece in part.pieces()):
+        for piece in (piece.in_key_order() for part in answer.parts for _, piece in part.pieces()):
             (rows,) = widened([piece.in_layout(piece.layout.coarser(AN_OCTAVE))], step_ns or WHOLE_RANGE)
             for name, total in self._sums.items():
                 cells = of_places(rows, [places[name], places["op"], places["kind"]])

@@ -44,8 +44,8 @@ class Sums:
     """Windows added up: `parts` are keyed (run, kind, then the question's labels).
 
     `reach` says from when to when rows are, before they were cut into windows, and `layouts` which bins they have, by run and
-    kind; `series` what they are of. Where a part of a run is asked for as one window, `windows` are from when to when those with
-    samples are, by run and layer.
+    kind; `series` what they are of, `left_out` what the same files hold beside it. Where a part of a run is asked for as one
+    window, `windows` are from when to when those with samples are, by run and layer.
     """
 
     parts: list[Intervals[Group]] = field(default_factory=list)
@@ -53,6 +53,7 @@ class Sums:
     layouts: dict[tuple[str, str], set[Layout]] = field(default_factory=dict)
     windows: dict[RunLayer, Span] = field(default_factory=dict)
     series: set[Series] = field(default_factory=set)
+    left_out: set[Series] = field(default_factory=set)
 
     def widen(self, other: Sums) -> None:
         """Widen these by all of another's but its parts."""
@@ -63,6 +64,7 @@ class Sums:
         for name, span in other.windows.items():
             widen(self.windows, name, span)
         self.series |= other.series
+        self.left_out |= other.left_out
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -73,10 +75,11 @@ class Merged:
     windows in `sums`, 0 for the whole range; `auto_ns` what "auto" would have made of it. `labels` are those of all runs that the
     origin holds, `named` the runs that an empty selection is told of.
 
-    `selected` are the series, or files, that the windows are from, and `jobs` all series that are selected. The reach of runs in
-    `loading` may be older than their windows. `means_alone` are series that have no histogram, `whole_runs` and `whole_rows` what
-    tools report of whole runs. `lacking` is what these runs lack, `alike` those that all series of a host share. `notes` come
-    after what is said of moved edges of a range; `apart` is said of runs that are left out.
+    `selected` are the series, or files, that the windows are from, `jobs` all series that are selected, `left_out` those that are
+    there beside them. The reach of runs in `loading` may be older than their windows. `means_alone` are series that have no
+    histogram, `whole_runs` and `whole_rows` what tools report of whole runs. `lacking` is what these runs lack, `alike` those
+    that all series of a host share. `notes` come after what is said of moved edges of a range; `apart` is said of runs that are
+    left out.
     """
 
     sums: Sums
@@ -86,6 +89,7 @@ class Merged:
     named: Sequence[str]
     selected: Collection[Series]
     jobs: Collection[Series] | None = None
+    left_out: Collection[Series] = ()
     loading: Collection[str] = ()
     means_alone: Iterable[Series] = ()
     whole_runs: Sequence[WholeRun] = ()
@@ -126,7 +130,8 @@ def answer_of(merged: Merged, question: Question) -> Answer:
     bounds = {run.run: range_in(question, run.run, run.start_ns, run.step_ns) for run in merged.runs}
     moved = {text for run in merged.runs if (text := moved_edges(question, run.run, run.start_ns, run.step_ns))}
     lacking = (entry for entry in merged.lacking if 0 < merged.step_ns < (entry.narrower_ns or 0) or entry.narrower_ns is None)
-    unmatched = question.unmatched(merged.selected if merged.jobs is None else merged.jobs, merged.labels)
+    selected = merged.selected if merged.jobs is None else merged.jobs
+    unmatched = question.unmatched(selected, merged.left_out, merged.labels)
     undated = beside({run.run: run.relative for run in merged.runs})
     parts = sums.parts
     if not merged.step_ns:

@@ -213,14 +213,25 @@ class Question(Value):
             return fits(of, glob) or (not wanted_and_others(glob)[1] and fits(label, glob))
         return fits(label, glob)
 
-    def unmatched(self, series: Iterable[Series], run_labels: RunLabels) -> Iterator[str]:
-        """Yield a sentence on each label of which some of the values that are asked for are in none of the selected series."""
+    def unmatched(self, series: Iterable[Series], left_out: Collection[Series], run_labels: RunLabels) -> Iterator[str]:
+        """Yield a sentence on each label of which some of the values that are asked for are in none of the selected series.
+
+        Of values that are to be left out they are in none of those that are `left_out` either, whatever the other labels select.
+        """
         selected = list(series)
         for name, globs in self.where.items():
-            each = wanted_and_others(globs)[0]
-            labels = {label_of(one, name, run_labels) for one in selected} if len(each) > 1 else ()
+            each, others = wanted_and_others(globs)
+            labels = {label_of(one, name, run_labels) for one in selected} if len(each) > 1 else set()
             if gone := [glob for glob in each if labels and not any(self._holds(label, name, glob) for label in labels)]:
                 yield f"no {name} matches {' or '.join(gone)}: the answer is of the others"
+            if not others:
+                continue
+            key = replace(self, where={**self.where, name: ALTERNATIVE.join(each) or "*"}).key(run_labels)
+            labels = {label_of(one, name, run_labels) for one in (*selected, *left_out) if key(one) is not None}
+            labels |= {own[name] for own in run_labels.values() if name in own} if name != "run" else {*run_labels}
+            if gone := [glob for glob in others if not any(self._holds(label, name, glob) for label in labels)]:
+                there = choices(gone[0], sorted(filter(None, labels)))
+                yield f"no {name} matches {' or '.join(gone)}, so nothing is left out for it: {there}"
 
     def about(self, runs: Sequence[str]) -> Question:
         """Return the question about these runs alone.
@@ -474,6 +485,8 @@ def finish(
             return None
         if at_kind is not None:
             labels[at_kind] = plain
+        if not shape.named:
+            return tuple(labels)
         own = {"run": run, "kind": plain, LAYER: layer_of(kind), OUTCOME: outcome_of(kind)}
         return (*(own[name] for name in shape.named), *labels)
 

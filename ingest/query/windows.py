@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -37,7 +38,14 @@ Reach = dict[tuple[str, str], Span]  # from when to when the rows of a run and k
 
 def of_places(rows: Intervals[Group], places: Sequence[int]) -> Intervals[Group]:
     """Return rows with only these places of their groups kept: equal groups become one when they are added up."""
-    return rows.relabelled(lambda key: tuple(key[place] for place in places))
+    return rows.relabelled(picked(places))
+
+
+def picked(places: Sequence[int]) -> Callable[[Group], Group]:
+    """Return what gives these places of a group, in their order."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda key: tuple(key[place] for place in places)
 
 
 def with_one_span(rows: Intervals[Group], low_ns: int = 0, high_ns: int = 0) -> Intervals[Group]:
@@ -257,11 +265,7 @@ def regrouped(answer: Answer, by: Sequence[str]) -> Answer:
     Where events that were stored at unlike rates come together, each counts by its weight, in units of 2^-16, and what was
     stored are the completions. UsageError where that would be added up in flight.
     """
-    places = [answer.by.index(name) for name in by]
-
-    def regroup(key: Group) -> Group:
-        return tuple(key[place] for place in places)
-
+    regroup = picked([answer.by.index(name) for name in by])
     if answer.weights is None:
         parts = by_layout([part.relabelled(regroup) for part in answer.parts if len(part)])
         return replace(answer, parts=tuple(parts), by=tuple(by))
@@ -308,6 +312,8 @@ def by_layout(parts: Sequence[Intervals[Group]]) -> list[Intervals[Group]]:
 
     A part whose groups are in no other is left alone: answers by thread are large, and sums over them are made once.
     """
+    if len(parts) == 1:
+        return [merged(parts)]
     layouts: dict[Group, set[Layout]] = {}
     homes: Counter[Group] = Counter()
     for part in parts:

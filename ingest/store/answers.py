@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ingest.core.coverage import WIDTHS, RowWidth, WholeRun, in_last_bin, whole_rows, whole_runs
+from ingest.core.coverage import WIDTHS, Missing, RowWidth, WholeRun, in_last_bin, whole_rows, whole_runs
 from ingest.core.documents import Whole
 from ingest.core.errors import UsageError, counted
 from ingest.core.grid import coarsened
@@ -20,7 +20,7 @@ from ingest.core.intervals import Intervals, Narrow, Sum, merged, renamed
 from ingest.core.labels import IN_FLIGHT, LABELS, LAYER, OFFSET, OUTCOME, Group, RunLabels, Series
 from ingest.core.layout import Layout, common_layout
 from ingest.core.units import format_duration
-from ingest.query.coverage import caveats_asked, widths_asked
+from ingest.query.coverage import caveats_asked, widths_asked, widths_selected
 from ingest.query.means import own_facts
 from ingest.query.plan import Merged, Sums, alike_in, answer_of, groups_in, troubles
 from ingest.query.question import (
@@ -87,6 +87,10 @@ class Catalogue:
     accounts: Mapping[str, Sequence[Mapping[str, Any]]]
     _by_run: dict[str, list[StoredSeries]] = field(init=False, default_factory=dict, compare=False, repr=False)
     _widths: dict[str, list[RowWidth]] = field(init=False, default_factory=dict, compare=False, repr=False)
+    _missing: dict[str, list[Missing]] = field(init=False, default_factory=dict, compare=False, repr=False)
+    # Of the last question, which asks several times.
+    _of: dict[str, tuple[AnswerKey, list[StoredSeries]]] = field(init=False, default_factory=dict, compare=False, repr=False)
+    _asked_widths: dict[str, tuple[Question, list[RowWidth]]] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for stored in self.series:
@@ -102,6 +106,13 @@ class Catalogue:
             self._widths[run] = row_widths(run, self.accounts.get(run, ()))
         return self._widths[run]
 
+    def missing(self, run: str, step_ns: int) -> Iterator[Missing]:
+        """Yield what a run lacks in windows of a step (0: one over all of it)."""
+        if run not in self._missing:
+            self._missing[run] = missing_in(run, self.accounts.get(run, ()))
+        yield from self._missing[run]
+        yield from (each.spread() for each in self.widths(run) if 0 < step_ns < each.least_ns)
+
     def stored_ns(self, record: RunRecord, key: AnswerKey) -> int:
         """Return the width in ns of the widest windows in which the series of a run that a question selects are stored."""
         if not any(stored.step_ns for stored in self.latencies(record.run)):
@@ -116,9 +127,12 @@ class Catalogue:
         """
         labels = {record.run: record.labels}
         stored = self.stored_ns(record, question.key(labels))
-        widths = () if STEP_TOLD in record.parameters else self.widths(record.run)
-        asked = widths_asked(widths, question, labels)
-        return max(stored, grain_of(widths, asked, step_ns)) if asked else stored
+        if STEP_TOLD in record.parameters:
+            return stored
+        widths, known = self.widths(record.run), self._asked_widths.get(record.run)
+        if known is None or known[0] is not question:
+            known = self._asked_widths[record.run] = question, widths_asked(widths, question, labels)
+        return max(stored, grain_of(widths, known[1], step_ns)) if known[1] else stored
 
     def all_of(self, run: str) -> list[StoredSeries]:
         """Return all series of a run."""
@@ -130,7 +144,10 @@ class Catalogue:
 
     def of(self, run: str, key: AnswerKey) -> list[StoredSeries]:
         """Return the series of latencies of a run that a question selects; offsets are never among them."""
-        return [stored for stored in self.latencies(run) if key(stored.series) is not None]
+        known = self._of.get(run)
+        if known is None or known[0] is not key:
+            known = self._of[run] = key, [stored for stored in self.latencies(run) if key(stored.series) is not None]
+        return known[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +252,7 @@ def _merged(
     if not step and question.in_part:
         spans = ((name, grains[name[0]], span) for name, span in ranges(sums.parts).items())
         sums.windows = {name: (low // grain * grain, -(-high // grain) * grain) for name, grain, (low, high) in spans}
+    left_out = [stored.series for record in chosen for stored in catalogue.latencies(record.run) if key(stored.series) is None]
     rolled = [plan for plan in plans if plan.rollup_step is not None]
     ways = [("documents", len(rolled) < len(plans)), ("rollups", bool(rolled))]
     read = Merged(
@@ -244,11 +262,15 @@ def _merged(
         labels=labels,
         named=[record.run for record in chosen],
         selected=selected_series,
+        left_out=left_out,
         # What a run reaches that is being loaded may be older than its windows. Coarsening leaves it as it is.
         loading=[record.run for record in chosen if record.state == LOADING and not unfinished(record)],
         whole_runs=_whole_runs(catalogue),
         whole_rows=[row for record in chosen for row in whole_rows(record.run, catalogue.accounts.get(record.run, ()))],
-        lacking=[*missing_in(chosen, catalogue.accounts), *not_loaded(chosen, catalogue.accounts)],
+        lacking=[
+            *(entry for record in chosen for entry in catalogue.missing(record.run, step)),
+            *not_loaded(chosen, catalogue.accounts),
+        ],
         caveats=caveats_asked(caveats_in(catalogue.accounts, [record.run for record in chosen]), loaded, question, labels),
         apart=list(_sentences_left_out(holdings, apart)),
         notes=[*sentences(chosen, question.by), *_warnings(_asked(catalogue, question, labels))],
@@ -492,10 +514,12 @@ def _asked(catalogue: Catalogue, question: Question, labels: RunLabels) -> Catal
     """Return a catalogue without the accounts of sources that a question leaves out by their labels."""
     if not question.where:
         return catalogue
-    asked = {
-        run: [account for account in own if not (rows := row_widths(run, [account])) or widths_asked(rows, question, labels)]
-        for run, own in catalogue.accounts.items()
-    }
+    asked = {}
+    for run, own in catalogue.accounts.items():
+        rows = catalogue.widths(run)
+        selected, places = set(map(id, widths_selected(rows, question, labels))), map(id, rows)
+        of_each = ([next(places) for _ in account.get(WIDTHS, ())] for account in own)
+        asked[run] = [account for account, mine in zip(own, of_each, strict=True) if not mine or not selected.isdisjoint(mine)]
     return replace(catalogue, accounts=asked)
 
 

@@ -39,7 +39,8 @@ def missing_from_runs(
 ) -> tuple[Lack, ...]:
     """Return the data that runs lack for a question, without one all of it: `accounts` are those of the sources of each run."""
     chosen = list(records)
-    entries = missing_in(chosen, accounts)
+    entries = [entry for record in chosen for entry in missing_in(record.run, accounts.get(record.run, ()))]
+    entries += [each.spread() for record in chosen for each in row_widths(record.run, accounts.get(record.run, ()))]
     if not entries:
         return ()
     asked = question or Question()
@@ -48,20 +49,15 @@ def missing_from_runs(
     return missing_from(entries, asked, labels, bounds)
 
 
-def missing_in(records: Iterable[RunRecord], accounts: Mapping[str, Iterable[Account]]) -> list[Missing]:
-    """Return what runs lack, by the `accounts` of the sources of each.
+def missing_in(run: str, accounts: Iterable[Account]) -> list[Missing]:
+    """Return what a run lacks in windows of any width, by the `accounts` of its sources.
 
     A client that left nothing, by what one load found, is there once a later load has brought a source of it. What only all
     sources show together is asked of all that are there, whichever loads they came with.
     """
-    entries = []
-    for record in records:
-        own = list(accounts.get(record.run, ()))
-        held = [account[IDENTITY] for account in own if IDENTITY in account]
-        entries += [entry for entry in stored_entries(record.run, own) if not is_held(entry, held)]
-        entries += known_together(record.run, own)
-        entries += [each.spread() for each in row_widths(record.run, own)]
-    return entries
+    own = list(accounts)
+    held = [account[IDENTITY] for account in own if IDENTITY in account]
+    return [*(entry for entry in stored_entries(run, own) if not is_held(entry, held)), *known_together(run, own)]
 
 
 def known_together(run: str, accounts: Sequence[Account]) -> list[Missing]:

@@ -110,6 +110,7 @@ LINES = [  # what is typed, exit status, how the first line begins (of stdout wh
     ("inspect hdr --json", 0, "["),
     ("load A --run z -o foo.db", 2, "there is no option -o: do you mean --store?"),
     ("load A --run z --db z.db", 2, "there is no option --db: do you mean --store?"),
+    ("store setup --store http://es:9200", 2, "there is no option --store: do you mean --elasticsearch?"),
     ("load A --name z", 2, "there is no option --name: do you mean --run?"),
     ("load A -r z", 2, "there is no option -r: do you mean --run?"),
     ("percentiles A --percentile 99", 2, "there is no option --percentile: do you mean -p?"),

@@ -113,6 +113,26 @@ def test_an_alternative_that_is_not_there_is_named(words: list[str], place: str,
         )
 
 
+@pytest.mark.parametrize(
+    ("globs", "said"),
+    [
+        (("host!=h9",), "no host matches h9, so nothing is left out for it: there are h1, h2, h3"),
+        (("host!=h3", "host!=h9", "host!=x*"), "no host matches h9 or x*, so nothing is left out for it: there are h1"),
+        (("op!=write",), "no op matches write, so nothing is left out for it: there is read"),
+        (("run!=nope",), "no run matches nope, so nothing is left out for it: there is "),
+        (("host=h[12]", "host!=h3"), "no host matches h3, so nothing is left out for it: "),
+        (("host!=h3",), ""),
+        (("host=h*", "host!=h[3-9]", "outcome!=failed"), "no outcome matches failed, so nothing is left out for it: there is ok"),
+    ],
+)
+def test_what_nothing_is_left_out_for_is_named(globs: tuple[str, ...], said: str, place: str, capsys: Any) -> None:
+    capsys.readouterr()
+    words = [word for glob in globs for word in ("--where", glob)]
+    assert command(["percentiles", place, *words, "--step", "all", "--format", "csv"]) == 0
+    told = capsys.readouterr().err
+    assert ("left out" in told) is bool(said) and said in told
+
+
 @pytest.mark.parametrize(("own", "judged"), [("{}", 2), ("{host: h2}", 1), ("{host: h3}", 0), ("{host: 'h*'}", 2)])
 @pytest.mark.parametrize("but", [False, True])
 def test_n18_check_judges_what_both_select(own: str, judged: int, but: bool, place: str, tmp_path: Path, capsys: Any) -> None:

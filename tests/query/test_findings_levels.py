@@ -225,7 +225,17 @@ def test_the_story_of_a_rhythm_is_one_finding_in_words() -> None:
     told = story_of(run.ground())
     (finding,) = [finding for finding in told.findings if finding.kind != "edge"]
     assert finding.kind == RHYTHM
-    assert re.search(r"every 15 s, for about .* each time, first at 22:13:25.0, p50 3\.\d+ ms", finding.text)
+    assert re.search(r"every 15 s, for at most 1 s each time, first at 22:13:25.0, p50 3\.\d+ ms", finding.text)
+    assert re.fullmatch(r"median 3\.\d+ ms", finding.value)
+
+
+@pytest.mark.parametrize(("windows", "said"), [(1, "at most 1"), (2, "at most 2"), (4, "about 4")])
+def test_what_is_no_longer_than_a_row_smears_is_said_to_last_at_most(windows: int, said: str) -> None:
+    run = run_of(16)
+    for later in range(windows):
+        run.level[:, 5 + later :: 20] += np.log(3)
+    told = story_of(run.ground())
+    assert any(f"every 20 s, for {said} s each time, " in finding.text for finding in told.findings)
 
 
 # ---- A step and a drift at once, beside modes, beside what passes; the time of a change.

@@ -600,6 +600,7 @@ def test_explain_prints_the_story_in_three_forms() -> None:
     assert "Not explained: 1 % of all excess latency" in text
     (told,) = json.loads(explain("--json"))
     assert [finding["kind"] for finding in told["findings"]] == [STALL, THROTTLED]
+    assert [finding["value"].split()[0] for finding in told["findings"]] == ["slowest", "p99"]
     assert [json.loads(line) for line in explain("--format", "ndjson").splitlines()] == told["findings"]
 
 

@@ -14,8 +14,10 @@ from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
 from ingest.read.sources import ReadOptions
+from ingest.store import answers as store_answers
 from ingest.store import open_store
 from ingest.store.sqlite import file as sqlite_file
+from ingest.store.sqlite.store import SqliteStore
 from ingest.view.text import csv_lines
 from tests.databases import database
 from tests.store.grounds import ElasticGround, grounds
@@ -85,6 +87,15 @@ def test_a_refused_log_that_comes_later_makes_windows_of_others_incomplete(groun
     bad.unlink()
     assert command(["load", str(folder), "--run", "r", "--store", ground.url]) == 0
     assert set(table()) == {True}
+
+
+def test_what_all_sources_lack_is_worked_out_once_for_several_questions(tmp_path: Path, masked: Path, monkeypatch) -> None:
+    url, worked_out, missing_in = f"sqlite:{tmp_path / 's.db'}", [], store_answers.missing_in
+    assert command(["load", str(masked), "--run", "r", "--store", url]) == 0
+    monkeypatch.setattr(store_answers, "missing_in", lambda run, own: (worked_out.append(run), missing_in(run, own))[1])
+    with SqliteStore(str(tmp_path / "s.db")) as store, store.knowing_runs():
+        asked = [store.answer(Question(by=by)) for by in ((), ("host",), ("op",))]
+    assert worked_out == ["r"] and all(answer.missing for answer in asked)
 
 
 def answered(url: str) -> Answer:

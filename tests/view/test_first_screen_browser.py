@@ -529,7 +529,7 @@ def test_the_example_opens_with_its_own_story(browser, archive, tmp_path):
         assert "ceph-b" in sentences[0] and "stall" in sentences[0] and "ceph-c" in sentences[1] and "throttled" in sentences[1]
         assert box(page, "#hosts canvas")["y"] + box(page, "#hosts canvas")["height"] <= 800
         mark = page.locator(".plot:has(#heatmap) .event.rank1")
-        assert mark.inner_text() == "4.01 s"
+        assert mark.inner_text() == "slowest 4.01 s"
         for host, marks in (("ceph-a", 0), ("ceph-b", 1), ("", 1)):  # what happened to one host is not in the map of another
             page.locator("select[name=host]").select_option(host)
             settle(page)

@@ -19,6 +19,7 @@ from ingest.query.files import Files
 from ingest.query.overview import overviews, thinned, with_every_host
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
+from ingest.query.story.story import story
 from ingest.store.sqlite.store import SqliteStore
 from ingest.view.page import packing, report
 from ingest.view.page.panels import box
@@ -131,16 +132,24 @@ def test_many_hosts_are_asked_for_in_slices_of_time(stored, question, monkeypatc
     assert (run.notes, run.cluster.warnings, run.span) == (whole.notes, whole.cluster.warnings, whole.span)
 
 
+@pytest.mark.parametrize(("windows", "runs"), [(500, 1), (700, 3), (2000, 1)])
+def test_a_page_tells_what_explain_tells(windows, runs):
+    """By the same windows, where those of the page are wider: of threads of one host, and of several runs."""
+    rows = [row for seed in range(runs) for row in random_rows(seed, windows, hosts=1, ops=("read",))]
+    run_of = [f"r{place * runs // len(rows)}" for place in range(len(rows))]
+    origin = Made([(one.replaced(run=run), at, bins) for run, (one, at, bins) in zip(run_of, rows, strict=True)])
+    for run in overviews(origin, origin.run_names, Question()):
+        told = story(origin, Question().about([run.run]))
+        assert told.step_ns and report._story(origin, run, Question(by=("host",))) == told
+
+
 def test_a_page_tells_the_story_that_the_store_keeps(stored, monkeypatch):
     (run,) = overviews(stored, [record.run for record in stored.runs()], Question())
-    computed = report.story_of_overview(stored, run, Question())
-    monkeypatch.setattr(report, "story_of_overview", lambda *_: None)
-    assert computed.findings and report._story(stored, run, Question(by=("host",), force=True)) == computed
-    assert report._story(stored, run, Question(where={"op": "read"})) is None, "of a part it is computed"
-    one_host = replace(run, fine=run.cluster, threads=replace(run.threads, step_ns=2 * computed.step_ns))
-    assert report._story(stored, one_host, Question()) is None, "threads are in wider windows"
-    fleet = replace(run, fine=replace(run.fine, step_ns=computed.step_ns // 5))
-    assert report._story(stored, fleet, Question()) == computed, "members are judged in wider windows than a page of them has"
+    kept = report._story(stored, run, Question(by=("host",)))
+    monkeypatch.setattr(stored, "answer", None)
+    assert kept.findings and report._story(stored, run, Question(by=("host",))) == kept
+    with pytest.raises(TypeError):  # of a part it is computed
+        report._story(stored, run, Question(where={"op": "read"}))
 
 
 def test_a_label_of_which_no_page_has_room_for_the_cells_is_not_held(monkeypatch):
@@ -152,6 +161,18 @@ def test_a_label_of_which_no_page_has_room_for_the_cells_is_not_held(monkeypatch
     assert few.boxes.left == {"host": 3, "job": 2} and [*few.boxes.labels] == ["op"]
     (section,) = box.sections([few])
     assert section.content["r"]["left"] == ["host (3 values)", "job (2 values)"]
+
+
+def test_cells_are_gathered_by_the_keys_of_each_piece_alone(monkeypatch):
+    """Of thousands of hosts a piece of an answer is of a few."""
+    rows, looked_at, kept = random_rows(17, windows=4, hosts=60), [], overview.of_places
+    (before,) = Made(rows).overviews()
+    monkeypatch.setattr(intervals, "IN_CACHE", 100)
+    monkeypatch.setattr(overview, "of_places", lambda part, places: (looked_at.append(len(part.table)), kept(part, places))[1])
+    (run,) = Made(rows).overviews()
+    assert looked_at and max(looked_at) <= 60 and [*run.boxes.labels] == [*before.boxes.labels]
+    for name, cells in run.boxes.labels.items():
+        assert np.array_equal(cells.counts, before.boxes.labels[name].counts)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -39,7 +39,7 @@ def layers(prefix: str, fields: Mapping[str, Any]) -> Spec:
     data = [
         answer(prefix, requests.body(fields, asked, by_layer=True)),
         *_chosen(),
-        tables.windows(kept=("layer", "row")),
+        tables.windows(kept=("row",)),
         tables.edges(ROWS_AN_OCTAVE),
         *_shapes(),
         *_points(),
@@ -68,7 +68,6 @@ def _chosen() -> list[Entry]:
         *family_columns("datum.layout"),
         formula("drawn", f"datum.family && datum.octave_bins <= {FINE} ? 1 : 0"),
         formula("approximate", "datum.approximate && !datum.drawn ? 1 : 0"),
-        formula("row", "datum.layer"),
     ]
     return [{**asked, "transform": [*asked["transform"], *own]}]
 
@@ -84,7 +83,7 @@ def _shapes() -> list[Entry]:
         "chosen",
         keep("datum.drawn"),
         bins_of(),
-        formula("key", f"datum.layer + ' ' + ({at})"),
+        formula("key", f"datum.row + ' ' + ({at})"),
         only("key", "lower", "upper", "open"),
     )
     together = {"ops": ["min", "max", "max"], "fields": ["lower", "upper", "open"], "as": ["lower", "upper", "open"]}
@@ -98,14 +97,13 @@ def _points() -> list[Entry]:
         "points",
         "windows",
         tables.rows_below("window.latency.values"),
-        formula("key", "datum.layer + ' ' + datum.row.at"),
+        formula("key", "datum.row + ' ' + datum.edge.at"),
         {**shape, "as": ["from", "to", "open"]},
         formula("lower", "isValid(datum.to) ? datum.from : datum.lower"),
         formula("upper", "isValid(datum.to) ? datum.to : datum.upper"),
         formula("bottom", "datum.lower > 0 ? datum.lower : datum.upper / 2"),
         formula("v", "datum.c / datum.n * LN2 / log(datum.upper / datum.bottom)"),
         formula("n", "datum.c"),
-        formula("row", "datum.layer"),
         only("t", "t2", "row", "lower", "upper", "bottom", "v", "n", "open"),
     )
     extent = {"type": "aggregate", "ops": ["min", "max"], "fields": ["bottom", "upper"], "as": ["low", "high"]}

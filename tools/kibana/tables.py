@@ -59,7 +59,7 @@ def only(*names: str) -> Transform:
 
 
 def chosen_runs(layers: Sequence[str] = ()) -> list[Entry]:
-    """Return the entry `chosen`; where runs were asked for by layer, with the column `layer`, in the order of `layers`."""
+    """Return the entry `chosen`; where runs were asked for by layer, with the layer as `row`, in the order of `layers`."""
     kinds = [flatten("by_run.kinds.buckets", "of")]
     if layers:
         parts = ", ".join(f"{{layer: '{layer}', kinds: datum.by_run.{layer}.kinds.buckets}}" for layer in layers)
@@ -67,7 +67,7 @@ def chosen_runs(layers: Sequence[str] = ()) -> list[Entry]:
             formula("parts", f"[{parts}]"),
             flatten("parts", "part"),
             flatten("part.kinds", "of"),
-            formula("layer", "datum.part.layer"),
+            formula("row", "datum.part.layer"),
         ]
     return [
         entry(
@@ -294,15 +294,15 @@ def rows_below(ranks: str) -> list[Transform]:
 
     `ranks` are the answers to requests.latency_rows: the percentage of the `n` samples below each edge.
     """
-    below = f"(datum.row.above ? datum.{ranks}[datum.row.above] : 100)"
-    before = f"(datum.row.below ? datum.{ranks}[datum.row.below] : 0)"
+    below = f"(datum.edge.above ? datum.{ranks}[datum.edge.above] : 100)"
+    before = f"(datum.edge.below ? datum.{ranks}[datum.edge.below] : 0)"
     return [
-        formula("rows", "data('edges')"),
-        flatten("rows", "row"),
+        formula("edges", "data('edges')"),
+        flatten("edges", "edge"),
         formula("c", f"round(datum.n * ({below} - {before}) / 100)"),
         keep("datum.c > 0"),
-        formula("lower", "datum.row.lower"),
-        formula("upper", "datum.row.upper"),
+        formula("lower", "datum.edge.lower"),
+        formula("upper", "datum.edge.upper"),
     ]
 
 

@@ -36,6 +36,7 @@ from ingest.query.story.ground import (
     Story,
     member,
 )
+from ingest.query.story.shapes import MISSING
 
 NOTHING = "Nothing stands out: no window, host or time is beyond what this run does by itself."
 OF_THE_REST = "Samples are missing: this is about the others."
@@ -47,7 +48,10 @@ LEAST_SHARE = 0.005
 PERCENT = 100
 TENTH = SECOND // 10
 SHOWN, BESIDE = "50,99,100", 2
+SMEARED = 2  # windows that a row of a log may lie in: what is shorter is not told from what is as long
+INEXACT = 0.25  # of a window, that the width of a rhythm is wrong by
 Details = Mapping[str, Any]  # of a claim
+REACHED = {STALL: "slowest", MODES: "around"}  # what the latency of a claim is, where it is no percentile
 MOST_NAMED = 5
 NAMES = {"volume": "volume ", "job": "job ", "process": "process ", "tag": "tag "}
 
@@ -75,11 +79,19 @@ def words_of(claim: Claim, ground: Ground, share: float, source: str) -> Words:
     return Words(
         text=sentence_of(claim, ground, claim.details) + tail,
         tail=tail,
-        value="" if claim.value_ns is None else shown(claim.value_ns),
+        value=_reached(claim),
         consistent=consistent,
         against=claim.against,
         command=command_of(claim, ground, source),
     )
+
+
+def _reached(claim: Claim) -> str:
+    """Return the latency that was reached and what it is, as written beside a frame: median 4.01 s; empty where none is known."""
+    name = REACHED.get(claim.kind) or claim.details.get("percentile") or claim.details.get("measure", MISSING)
+    if claim.value_ns is None or name == MISSING:
+        return ""
+    return f"{'median' if name == 'p50' else name} {shown(claim.value_ns)}"
 
 
 def reference_sentence(ground: Ground) -> str:
@@ -276,12 +288,16 @@ def _ratio(claim: Claim) -> str:
 
 
 def _rhythm(claim: Claim, ground: Ground, details: Details) -> str:
-    missing = details["measure"] == "missing"
+    missing = details["measure"] == MISSING
     what = f"{name_of(claim.who, ground)} completed fewer operations" if missing else f"{_was(claim, ground)} slower"
     reached = f", {details['measure']} {shown(claim.value_ns)}" if claim.value_ns and not missing else ""
+    windows = max(1, math.ceil(details["width_ns"] / ground.step_ns - INEXACT))
+    long = f"at most {figure(windows * ground.step_ns / SECOND, 2)}"
+    if windows > SMEARED:
+        long = f"about {figure(details['width_ns'] / SECOND, 2)}"
     return (
-        f"{what} every {figure(details['period_ns'] / SECOND)} s, for about "
-        f"{figure(details['width_ns'] / SECOND, 2)} s each time, first at {moment(round(details['first_ns']), ground)}{reached}."
+        f"{what} every {figure(details['period_ns'] / SECOND)} s, for {long} s each time, "
+        f"first at {moment(round(details['first_ns']), ground)}{reached}."
     )
 
 

@@ -23,15 +23,14 @@ from ingest.query.coverage import bands
 from ingest.query.episodes import Episode
 from ingest.query.means import OWN, MeansAloneError
 from ingest.query.offsets import OffsetOverview, offset_overviews, shown_names
-from ingest.query.origin import FINDINGS, WHOLE_RUNS, Origin
-from ingest.query.overview import CLUSTER_WINDOWS, Overview, overviews, with_every_host
+from ingest.query.origin import WHOLE_RUNS, Origin
+from ingest.query.overview import CLUSTER_WINDOWS, Overview, overviews
 from ingest.query.plan import settled
 from ingest.query.precision import precision_from
 from ingest.query.question import UNLIKE_BINS, Answer, Question, samples_by_kind, selected_runs
 from ingest.query.slowest import slowest_operations
-from ingest.query.story.ground import members_of
-from ingest.query.story.stored import is_whole
-from ingest.query.story.story import story_of_overview
+from ingest.query.story.story import nothing_told
+from ingest.query.story.story import story as story_in
 from ingest.query.sweeps import Sweep, swept
 from ingest.query.windows import regrouped
 from ingest.view import vega
@@ -479,15 +478,12 @@ def _ghost(source: Origin, question: Question, taken: Sequence[str], *, full: bo
 
 
 def _story(source: Origin, run: Overview, question: Question, named: str = "") -> Story:
-    """Return what happened in a run: what a store keeps of all of it, unless wider windows of the page would tell."""
-    kept = source.offers.get(FINDINGS)
-    if kept is not None and len(run.cluster.runs) == 1 and not run.extra and is_whole(replace(question, by=(), force=False)):
-        told = kept(*run.cluster.runs, named)
-        # Of one host it would be computed from its threads, where these have bins; what is told in wider windows from neither.
-        of_one = len(members_of(run.fine)) == 1 and not run.thread_tails
-        if told is not None and told.step_ns >= max(run.fine.step_ns, run.threads.step_ns if of_one else 0):
-            return told
-    return story_of_overview(source, with_every_host(source, run), question, named)
+    """Return what happened in a run, as `explain` tells it: in windows of its own, which may be narrower than the page's."""
+    asked = replace(question.about(run.cluster.runs), by=run.extra, merge_runs=len(run.cluster.runs) > 1)
+    try:
+        return story_in(source, asked, named)
+    except InputError as reason:
+        return nothing_told(run.run, str(reason))
 
 
 def report_of(

@@ -68,7 +68,7 @@ const overlay = (() => {
       if (!span) return [];
       const mark = box(`event rank${rank + 1}`, view, [left, right], span), label = part("label");
       label.textContent = event.text ?? "";
-      label.classList.toggle("after", left < 90);
+      label.classList.toggle("after", left < 130); // px, that a text such as "slowest 4.01 s" takes
       if (name === "heatmap") mark.append(label);
       return [mark];
     });
