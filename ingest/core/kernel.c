@@ -689,39 +689,47 @@ static inline int64_t bin_of(uint64_t latency, int half, int bits) {
 }
 
 /* Add operations up by window and series, and by bin of `half` bins an octave: a cell for each window of each of `known` series, the
- * windows from `first` on, the bins from `low` on; `dense` is all zeros before and after. Returns how many bins were filled in,
- * -1 where an operation lies outside or took no time that can be. */
+ * windows from `first` on, the bins from `low` on; `dense` is all zeros before and after. Operations in order of time need the bins
+ * of one window at a time, which stay in the cache. Returns how many bins were filled in, -1 where an operation lies outside or took
+ * no time that can be. */
 static Py_ssize_t events_of(const int64_t *series, const int64_t *ends, const int64_t *latencies, Py_ssize_t rows, int64_t step,
                             int64_t first, int64_t known, int half, int64_t low, int64_t width, Py_ssize_t cells, int64_t *dense,
                             int64_t *least, int64_t *most, int64_t *spent, int64_t *indptr, int64_t *bins, int64_t *counts) {
   const int bits = __builtin_ctz((unsigned)half);
   int64_t begin = 0, window = -1; /* of the window of the last one: (begin, begin + step] */
-  for (Py_ssize_t row = 0; row < rows; row++) {
-    const uint64_t latency = (uint64_t)latencies[row];
-    if (latency >> 53 || series[row] < 0 || series[row] >= known) return -1;
-    if (step && (window < 0 || ends[row] <= begin || ends[row] - step > begin)) {
+  int64_t cell = 0, held = 0;     /* the first cell that is not yet given out, and that whose bins `dense` begins with */
+  Py_ssize_t filled = 0;
+  int ordered = 1;
+  for (Py_ssize_t row = 1; row < rows; row++) ordered &= ends[row - 1] <= ends[row];
+  for (Py_ssize_t row = 0; row <= rows; row++) {
+    const int anew = row < rows && step && (window < 0 || ends[row] <= begin || ends[row] - step > begin);
+    if (anew) {
       window = (ends[row] - 1) / step - ((ends[row] - 1) % step < 0) - first;
       if (window < 0 || window >= cells / known) return -1;
       begin = (window + first) * step;
     }
-    const int64_t bin = bin_of(latency, half, bits) - low, cell = (step ? window : 0) * known + series[row];
-    if (bin < 0 || bin >= width || cell >= cells) return -1;
-    dense[cell * width + bin]++;
-    if (latencies[row] < least[cell]) least[cell] = latencies[row];
-    if (latencies[row] > most[cell]) most[cell] = latencies[row];
-    spent[cell] += latencies[row];
-  }
-  Py_ssize_t filled = 0;
-  for (Py_ssize_t cell = 0; cell < cells; cell++, dense += width) {
-    indptr[cell] = filled;
-    if (least[cell] == INT64_MAX) continue;
-    const int64_t last = bin_of((uint64_t)most[cell], half, bits) - low;
-    for (int64_t bin = bin_of((uint64_t)least[cell], half, bits) - low; bin <= last; bin++) { /* as in `together` */
-      bins[filled] = bin + low;
-      counts[filled] = dense[bin];
-      filled += dense[bin] != 0;
-      dense[bin] = 0;
+    for (const int64_t end = row == rows ? cells : anew && ordered ? window * known : 0; cell < end; cell++) {
+      indptr[cell] = filled;
+      if (least[cell] == INT64_MAX) continue;
+      int64_t *own = dense + (cell - held) * width;
+      const int64_t last = bin_of((uint64_t)most[cell], half, bits) - low;
+      for (int64_t bin = bin_of((uint64_t)least[cell], half, bits) - low; bin <= last; bin++) { /* as in `together` */
+        bins[filled] = bin + low;
+        counts[filled] = own[bin];
+        filled += own[bin] != 0;
+        own[bin] = 0;
+      }
     }
+    if (row == rows) break;
+    if (anew && ordered) held = cell;
+    const uint64_t latency = (uint64_t)latencies[row];
+    if (latency >> 53 || series[row] < 0 || series[row] >= known) return -1;
+    const int64_t bin = bin_of(latency, half, bits) - low, mine = (step ? window : 0) * known + series[row];
+    if (bin < 0 || bin >= width || mine >= cells) return -1;
+    dense[(mine - held) * width + bin]++;
+    if (latencies[row] < least[mine]) least[mine] = latencies[row];
+    if (latencies[row] > most[mine]) most[mine] = latencies[row];
+    spent[mine] += latencies[row];
   }
   indptr[cells] = filled;
   return filled;

@@ -17,7 +17,7 @@ from ingest.core.quantiles import STORED, Percentile, Ranked, extremes, percenti
 from ingest.core.units import format_duration
 from ingest.store.records import CLUSTER, HOST, StoredSeries
 
-MOST_ENTRIES = 1_000_000
+MOST_ENTRIES = 300_000  # bins of windows that are added up together: 5 MB, as many as are read at once
 
 
 def column_of(percentile: Percentile) -> str:

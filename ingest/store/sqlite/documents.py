@@ -24,7 +24,7 @@ from ingest.store.sqlite.records import COUNTS_SINCE, OWN_STEP
 # takes to hand over each; LISTED is for those that may be NULL.
 PACKED = "count(*), group_concat(coding), group_concat(length(bins)), group_concat(count), CAST(group_concat(bins, '') AS BLOB)"
 LISTED = "json_group_array({})"
-BATCH = 8_000
+BATCH = 1_000  # rows: to get fresh memory for eight times as many took longer than to decode them
 MOST_BYTES = 900_000_000  # of a cell: a billion are none to SQLite
 MOST_NAMED = 1000  # in one statement
 INTERVALS: tuple[str, ...] = ("id", "count", "coding", "bins", "generation", "sum", "min", "max", "bytes")
