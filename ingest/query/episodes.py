@@ -349,6 +349,7 @@ def verdicts(
     for number, column in enumerate((final.samples, final.over, final.over_most)):
         np.add.at(sums[number], final.group, column)
     alerts = [_burning(final, bad, code, objective) for code in range(len(groups))]
+    lacking = missing_of(groups, missing, life)
     requests = [dict(zip(("requests", "over", "over_most"), column, strict=True)) for column in sums.T.tolist()]
     return [
         Verdict(
@@ -358,7 +359,7 @@ def verdicts(
             kind=kind,
             **{name: count[code] for name, count in counts.items()},
             **requests[code],
-            missing=missing_of(labels, missing, life),
+            missing=lacking[code],
             alerts=tuple(replace(alert, objective=objective.name, run=life.run, labels=labels) for alert in alerts[code][0]),
             gone_ns=alerts[code][1],
             provisional=all_windows[code] - counts["windows"][code],
@@ -404,16 +405,26 @@ def _burning(rows: Windows, bad: Bool, code: int, objective: Objective) -> tuple
     return burning(ends, bad_ones, all_ones, budget.share, step, period)
 
 
-def missing_of(labels: Labels, missing: Sequence[Lack], life: Life) -> int | None:
-    """Return how many samples of a group a run lacks at most while it is judged, None where their number is not known."""
-    counts = [
-        lack.entry.count
-        for lack in missing
-        if all(lack.entry.labels.get(name, value) == value for name, value in labels)
-        and lack.entry.span[0] < life.end_ns
-        and lack.entry.span[1] > life.start_ns
-    ]
-    return None if None in counts else sum(count for count in counts if count)
+def missing_of(groups: Sequence[Labels], missing: Sequence[Lack], life: Life) -> list[int | None]:
+    """Return how many samples of each group a run lacks at most while it is judged, None where their number is not known.
+
+    Entries are added up by those labels of theirs that groups have, of which some may be anything: of thousands of hosts each
+    has its own.
+    """
+    names = [name for name, _ in groups[0]] if groups else []
+    lacked: dict[tuple[str | None, ...], int | None] = {}
+    for entry in (lack.entry for lack in missing):
+        if entry.span[0] < life.end_ns and entry.span[1] > life.start_ns:
+            key = tuple(map(entry.labels.get, names))
+            before = lacked.get(key, 0)
+            lacked[key] = None if before is None or entry.count is None else before + entry.count
+    known = {tuple(label is not None for label in key) for key in lacked}
+    out: list[int | None] = []
+    for labels in groups:
+        keys = (tuple(value if told else None for (_, value), told in zip(labels, which, strict=True)) for which in known)
+        counts = [lacked[key] for key in keys if key in lacked]
+        out.append(None if None in counts else sum(count for count in counts if count))
+    return out
 
 
 def no_windows() -> Windows:
@@ -451,13 +462,13 @@ def lacking_silence(rows: Windows, groups: Sequence[Labels], objective: Objectiv
     step_ns, of_rate = objective.window_ns, isinstance(objective.promise, Rate)
     by = tuple(name for name, _ in groups[0]) if groups else ()
     table = [tuple(value for _, value in labels) for labels in groups]
-    for lack in missing:
-        low, high = lack.entry.span
-        first, last = max(low, -FOREVER) // step_ns * step_ns, -(-min(high, FOREVER) // step_ns) * step_ns
-        for edge in (first, last):
-            cut = (rows.samples == 0) & (rows.start_ns < edge) & (edge < rows.end_ns)
-            if cut.any():
-                rows = _cut(rows, np.flatnonzero(cut), edge, step_ns)
+    edges: dict[int, None] = {}  # each once: of thousands of hosts most are missing at the same times
+    for low, high in (lack.entry.span for lack in missing):
+        edges[max(low, -FOREVER) // step_ns * step_ns] = edges[-(-min(high, FOREVER) // step_ns) * step_ns] = None
+    for edge in edges:
+        cut = (rows.samples == 0) & (rows.start_ns < edge) & (edge < rows.end_ns)
+        if cut.any():
+            rows = _cut(rows, np.flatnonzero(cut), edge, step_ns)
     silent = np.flatnonzero(rows.samples == 0)
     lacking = cut_at(rows.group[silent], table, rows.start_ns[silent], rows.end_ns[silent], by, missing)
     if not len(lacking):

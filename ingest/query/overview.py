@@ -239,8 +239,7 @@ class Overview:
     of every thread: with all bins where they are at most MOST_THREADS, else thinned (see `thinned`) and as `Tails` beside it.
     `notes` says what was left out or widened. `reach` is the exact range of the rows in ns, where runs are
     compared. `boxes` are the samples of every label, for boxes of time and latency; `story` is what happened in it, as JSON.
-    `every_host` is `fine` with all hosts; where they were not held together `every_asked` is the question for it (see
-    `with_every_host`). All answers are about operations that did not fail, but `failed`: where others did, its rows are those of
+    All answers are about operations that did not fail, but `failed`: where others did, its rows are those of
     all hosts, by the labels and in the windows of `fine`, in which any failed.
     """
 
@@ -256,9 +255,7 @@ class Overview:
     thread_tails: Tails | None = None
     boxes: BoxCells | None = None
     story: Mapping[str, Any] | None = None
-    every_host: Answer | None = None
     failed: Answer | None = None
-    every_asked: Question | None = None
 
     @property
     def span(self) -> tuple[int, int]:
@@ -337,8 +334,6 @@ def _overview(origin: Origin, run: str, question: Question, *, full: bool, runs:
         reach=reach,
         thread_tails=thread_tails,
         boxes=boxes.cells(),
-        every_host=hosts.every,
-        every_asked=hosts.asked,
         failed=hosts.failed,
     )
 
@@ -369,10 +364,7 @@ def _around(low: int, high: int, step: int) -> tuple[int, int]:
 
 
 class _Hosts(NamedTuple):
-    """What is read of hosts: all together, those whose bins are shown, and tails of all where they are more than these.
-
-    `every` are all of them, `asked` is the question that gives them where they were not held.
-    """
+    """What is read of hosts: all together, those whose bins are shown, and tails of all where they are more than these."""
 
     cluster: Answer
     fine: Answer
@@ -380,8 +372,6 @@ class _Hosts(NamedTuple):
     notes: tuple[str, ...]
     tails: Tails | None = None
     failed: Answer | None = None
-    every: Answer | None = None
-    asked: Question | None = None
 
 
 def _hosts_at_once(origin: Origin, question: Question, *, full: bool) -> _Hosts:
@@ -400,7 +390,7 @@ def _hosts_at_once(origin: Origin, question: Question, *, full: bool) -> _Hosts:
         parts = (part.where(lambda key: key[0] in worst) for part in every.parts)
         fine = replace(every, parts=tuple(part for part in parts if len(part)))
         notes += (_few_of(names),)
-    return _Hosts(cluster, fine, steps, notes, tails, failed, every)
+    return _Hosts(cluster, fine, steps, notes, tails, failed)
 
 
 def _hosts_in_slices(origin: Origin, question: Question) -> _Hosts | None:
@@ -430,7 +420,7 @@ def _hosts_in_slices(origin: Origin, question: Question) -> _Hosts | None:
     shown = with_bins(origin.answer(replace(asked, where={**question.where, "host": worst})))
     parts = tuple(part.in_layout(cluster.parts[0].layout) for part in shown.parts)
     fine = replace(cluster, parts=parts, by=question.by, answered_from=shares[0][0].answered_from)
-    return _Hosts(cluster, fine, steps, (*notes, _few_of(names)), _tails_of(shares), asked=asked)
+    return _Hosts(cluster, fine, steps, (*notes, _few_of(names)), _tails_of(shares))
 
 
 def _addable(part: Intervals[Group], cluster: Answer) -> bool:
@@ -442,13 +432,6 @@ def _addable(part: Intervals[Group], cluster: Answer) -> bool:
 
 def _few_of(names: Collection[str]) -> str:
     return f"{len(names)} hosts: bins of the {MOST_HOSTS} with the highest p99; of the others p50, p99 and max"
-
-
-def with_every_host(origin: Origin, run: Overview) -> Overview:
-    """Return an overview with all hosts, which the origin is asked for where they were read in slices."""
-    if run.every_asked is None:
-        return run
-    return replace(run, every_host=of_succeeded(with_bins(asked_weighed(origin.answer, run.every_asked))))
 
 
 def _joined(answers: Sequence[Answer]) -> Answer:

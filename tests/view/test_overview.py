@@ -16,7 +16,7 @@ from ingest.core.quantiles import parse_percentiles
 from ingest.core.units import Instant
 from ingest.query import overview
 from ingest.query.files import Files
-from ingest.query.overview import overviews, thinned, with_every_host
+from ingest.query.overview import overviews, thinned
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
 from ingest.query.story.story import story
@@ -121,13 +121,12 @@ def test_many_hosts_are_asked_for_in_slices_of_time(stored, question, monkeypatc
     monkeypatch.setattr(overview, "MOST_HOSTS", 2)
     monkeypatch.setattr(overview, "LEAST_WINDOWS", 10)
     (whole,) = overviews(stored, names, question)
-    assert whole.every_asked is None and whole.tails is not None
+    assert whole.tails is not None
     monkeypatch.setattr(stored, "answer", lambda one: (asked.append(one), ask(one))[1])
     for name, value in (("FEW_SERIES", 1), ("SLICE_ROWS", 50), ("SLICE_ENTRIES", 2000)):
         monkeypatch.setattr(overview, name, value)
     (run,) = overviews(stored, names, question)
     assert len({one.begin for one in asked if one.by[:2] == ("host", "op")}) > 2
-    assert run.every_host is None and told(with_every_host(stored, run).every_host) == told(whole.every_host)
     assert packing.packed({}, [run]) == packing.packed({}, [whole])
     assert (run.notes, run.cluster.warnings, run.span) == (whole.notes, whole.cluster.warnings, whole.span)
 

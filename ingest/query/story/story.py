@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ingest.core.errors import InputError, UsageError
-from ingest.core.intervals import distinct
-from ingest.core.labels import default_kind
 from ingest.core.layout import Float
 from ingest.query.origin import FINDINGS, Answering, Origin
 from ingest.query.plan import settled
-from ingest.query.question import Answer, Question, Settled, selected_runs, steady_words
+from ingest.query.question import Question, Settled, selected_runs, steady_words
 from ingest.query.story.below import with_lower_layers
 from ingest.query.story.ground import (
     DRIFT,
@@ -29,7 +27,6 @@ from ingest.query.story.ground import (
     FAILURES,
     HOST,
     IMBALANCE,
-    MEMBERS,
     MODES,
     OMISSION,
     OP,
@@ -48,24 +45,17 @@ from ingest.query.story.ground import (
     at_one_time,
     covered_groups,
     excess_against,
-    for_findings,
     grounds,
     member,
-    members_of,
     numbers_by,
     peers_of,
     shared_ns,
-    with_finer,
 )
 from ingest.query.story.segments import changes
 from ingest.query.story.shapes import beside_peers, failures, modes, of_the_tail, omissions, rhythms, stalls
 from ingest.query.story.steady import steady_of
 from ingest.query.story.stored import WHOLE, is_whole
 from ingest.query.story.words import NOTHING, OF_THE_REST, reference_sentence, words_of
-from ingest.query.windows import regrouped
-
-if TYPE_CHECKING:
-    from ingest.query.overview import Overview
 
 # Claims about one event on several operations or members become one claim, of as many of them as labels describe.
 #
@@ -258,44 +248,6 @@ def stories(origin: Origin, question: Question, source: str = "") -> list[Story]
     if not told:
         raise refused[0]
     return told
-
-
-def story_of_overview(origin: Origin, run: Overview, question: Question, source: str = "") -> Story:
-    """Return the story of a run from the answers that its report is made of; where they do not suffice, the origin is asked.
-
-    They do not where the run has one host, and its threads are so many that the report holds no bins of them; nor where members
-    are so many that they are judged in wider windows than it shows.
-    """
-    answer: Answer | None = None if run.failed else _of_default_kind(run.every_host or run.fine)
-    for label in MEMBERS[1:]:
-        if answer is None or label in run.extra or len(members_of(answer)) > 1:
-            break
-        threads = None if run.thread_tails else _of_default_kind(run.threads)
-        answer = None if threads is None or run.extra else regrouped(threads, (HOST, label, OP, KIND))
-    asked = replace(question.about(run.cluster.runs), merge_runs=len(run.cluster.runs) > 1)
-    if answer is not None and not _fits(answer, for_findings(asked)):
-        answer = None
-    try:
-        ground = grounds(origin, asked)[0] if answer is None else with_finer(origin, asked, answer)
-        return with_lower_layers(origin, asked, ground, run.cluster.layers, story_of(ground, source, question))
-    except (NoGroundError, InputError) as reason:
-        return nothing_told(run.run, str(reason))
-
-
-def _fits(answer: Answer, question: Question) -> bool:
-    """Return whether an answer has no more windows than a question about its groups makes."""
-    groups = len({part.table[code] for part in answer.parts for code in distinct(part.series).tolist()})
-    spans = [(int(part.start_ns.min()), int(part.end_ns.max())) for part in answer.parts if len(part)]
-    longest = max((high for _, high in spans), default=0) - min((low for low, _ in spans), default=0)
-    return longest <= question.most_windows(groups) * answer.step_ns
-
-
-def _of_default_kind(answer: Answer) -> Answer:
-    """Return the rows of the kind that is taken where none is asked for."""
-    place = answer.by.index(KIND)
-    kind = default_kind(part.table[code][place] for part in answer.parts for code in distinct(part.series).tolist())
-    parts = (part.where(lambda key: key[place] == kind) for part in answer.parts)
-    return replace(answer, parts=tuple(part for part in parts if len(part)), kind=kind)
 
 
 def nothing_told(run: str, reason: str) -> Story:
