@@ -79,7 +79,7 @@ HIGHER = 0.5, 1.0  # such parts, where all of that is within chance
 AT_MOST = 4  # windows, of what may be shorter than they are
 FEW_BLOCKS = 6  # of a level whose ends are tried a block further in where it is no event
 MOSTLY = 0.5  # of a window at an end of an event, that is of it
-WEARS_OFF = 0.1  # of that at the beginning of the run
+WEARS_OFF = 0.1  # of what levels at the beginning of the run take longer
 INNER = 1.5  # times, that a level stands out of raised ones around it
 LEAST_TAIL, LEAST_RARE = 1.8, 0.004  # times, of the share of samples above p99 (of the far ones), or of this share of all ...
 LEAST_TYPICAL = 0.02  # of the samples of a set: what a wide row leaves in windows whose own rows are gone is no typical level
@@ -747,17 +747,17 @@ class Search:
         """
         slower = test == self.slower
         of = self._mean_log if slower else self._log_time
-        parts = self._parts(number, stretch, usual, PART, WEARS_OFF, slower=slower)
+        parts = self._parts(number, stretch, usual, PART, slower=slower, wears_off=True)
         found = [event for each in parts if (event := self._trimmed(number, *each, usual, test)) is not None]
         for part in HIGHER:
             if found:
                 break
-            first, end = self._parts(number, stretch, usual, part, part, slower=slower)[0]
+            first, end = self._parts(number, stretch, usual, part, slower=slower)[0]
             if end == self.counts.blocks or of(number, slice(first, end)) - of(number, usual) < math.log(MORE):
                 break
             event = self._trimmed(number, first, end, usual, test)
             if event is not None:
-                upto = self._parts(number, stretch, usual, PART, PART, slower=slower)[0][1]
+                upto = self._parts(number, stretch, usual, PART, slower=slower)[0][1]
                 found = [replace(event, end=upto) if event.first == first == 0 and slower else replace(event, inner=True)]
         return found
 
@@ -814,11 +814,11 @@ class Search:
         return np.where(done < due, unlike, 0.0) / self.noise.of(few, length)[:, RATE, None]
 
     def _parts(
-        self, number: int, stretch: tuple[int, int], usual: Bool, part: float, wears_off: float, *, slower: bool
+        self, number: int, stretch: tuple[int, int], usual: Bool, part: float, *, slower: bool, wears_off: bool = False
     ) -> list[tuple[int, int]]:
         """Return the parts of a stretch: levels that have at least a part of the highest, and what is beside these where longer.
 
-        Of a rate, of the lowest. What follows levels at the beginning of the run needs the part `wears_off` alone.
+        Of a rate, of the lowest. Levels at the beginning of the run may be what `wears_off`, until WEARS_OFF is left of it.
         """
         cut = (self.latency if slower else self.rate)[number]
         levels = [level for level in cut if stretch[0] <= level[0] and level[1] <= stretch[1]]
@@ -832,8 +832,10 @@ class Search:
         low = high = top
         while low > 0 and height[low - 1] >= part * height[top]:
             low -= 1
-        least = wears_off if stretch[0] == 0 == low else part
-        while high + 1 < len(levels) and height[high + 1] >= least * height[top]:
+        least = part * height[top]
+        if wears_off and stretch[0] == 0 == low:  # of what it takes longer, not of the logarithm
+            least = math.log1p(WEARS_OFF * math.expm1(height[top]))
+        while high + 1 < len(levels) and height[high + 1] >= least:
             high += 1
         main = levels[low][0], levels[high][1]
         rest = [(stretch[0], main[0]), (main[1], stretch[1])]

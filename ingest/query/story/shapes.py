@@ -269,6 +269,10 @@ def _waits(ground: Ground, dark: Bool) -> Iterator[Wait]:
                 continue  # where all stop, one operation of each waits
             series, due = ground.samples[together.members].sum(axis=0), float(rates[together.members].sum())
             chance = chances[code, window] + _chance_of_lacking(series, (first, end), due, longest / ground.step_ns)
+            far = (chances[:, first - 1 : end + 1] < 0).any(axis=1)
+            widest = next(each for each in mine if far[each.members].mean() >= MOST_WAITED)
+            if len(widest.members) > len(together.members):  # what waited may have come in a burst by the end of the window
+                together, due = widest, float(rates[widest.members].sum())
             yield Wait(chance + math.log(len(spans)), longest, first, end, together, due)
 
 
