@@ -149,7 +149,7 @@ def test_the_story_and_the_box_are_those_of_now_and_what_was_chosen_stays(lookin
         with open_store(url) as store:
             answer = explained(store, Question(), box)
         assert answer.inside == sum(after.values())
-        assert page.locator(".event.rank1").first.inner_text() == "3.37 s"  # the map marks it
+        assert page.locator(".event.rank1").first.inner_text() == "slowest 3.37 s"  # the map marks it
         assert page.evaluate("[tailboard.state.box, tailboard.state.p, kept === tailboard.views.heatmap]") == [
             "30,,,1",
             "95",

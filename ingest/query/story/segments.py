@@ -382,16 +382,16 @@ def _sums(ground: Ground, counts: Counts) -> Sums:
 class Noise:
     """By how many times levels of sets (M) vary more than by counting: as each of the `kinds` does, and as sets themselves do.
 
-    `usually` (kinds, blocks, 5) is that by length, of each share and of the rate, `times` (M, 5) how much more a set does so.
+    `of_kind` (kinds, blocks, 5) is that by length, of each share and of the rate, `times` (M, 5) how much more a set does so.
     """
 
     kinds: Int
-    usually: Float
+    of_kind: Float
     times: Float
 
     def of(self, sets: int | slice | Bool, length: int) -> Float:
         """Return it of levels of so many blocks, (..., 5)."""
-        noise: Float = self.usually[self.kinds[sets], length - 1] * self.times[sets]
+        noise: Float = self.of_kind[self.kinds[sets], length - 1] * self.times[sets]
         return noise
 
 
@@ -413,15 +413,15 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Noise:
             way[few, place, FARTHEST] = way[few, place, FARTHEST - 1]
             way[few, place, RATE] = _ratio(done, due, span, rate[few], binomial=False, around=around)
     sets, blocks = sums.done.shape
-    noise = Noise(sums.kinds, np.ones((int(sums.kinds.max()) + 1, blocks, CLASSES + 1)), np.ones((sets, CLASSES + 1)))
-    for kind, out in enumerate(noise.usually):
+    of_kind, times = np.ones((int(sums.kinds.max()) + 1, blocks, CLASSES + 1)), np.ones((sets, CLASSES + 1))
+    for kind, out in enumerate(of_kind):
         alike = np.flatnonzero(sums.kinds == kind)
         pooled = [known_median(way[alike], axis=0) for way in ways]  # (SPANS, 5)
         # Of neighbours an episode moves those that are as long as it: the shortest alone tell what a set does by itself.
         own, spans = (ways[1], 4) if usual else (ways[0], 2)
         usually = known_mean(known_median(own[alike], axis=0)[:spans], axis=0)
         more = known_mean(own[alike][:, :spans], axis=1) / np.maximum(usually, LEAST_NOISE)
-        noise.times[alike] = np.maximum(np.where(np.isnan(more), 1.0, more) - OWN_BY_CHANCE, 1.0)
+        times[alike] = np.maximum(np.where(np.isnan(more), 1.0, more) - OWN_BY_CHANCE, 1.0)
         for at in (*range(FARTHEST), RATE):
             pool = _either(
                 *(_inflation(way[:, at], len(alike), blocks, around=bool(number)) for number, way in enumerate(pooled))
@@ -429,9 +429,9 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Noise:
             highest = known_most(pooled[1][:, at])
             steady = 1.0 if math.isnan(highest) else float(np.clip(highest, LEAST_NOISE[at], 1))
             out[:, at] = np.maximum(pool, 1) * steady
-    for by_share in (noise.usually, noise.times):
-        by_share[..., FARTHEST] = by_share[..., FARTHEST - 1]
-    return noise
+    for noise in (of_kind, times):
+        noise[..., FARTHEST] = noise[..., FARTHEST - 1]
+    return Noise(sums.kinds, of_kind, times)
 
 
 def wandering(hits: Float, of: Float) -> Float:
