@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import compress, islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -516,10 +517,10 @@ def _asked(catalogue: Catalogue, question: Question, labels: RunLabels) -> Catal
         return catalogue
     asked = {}
     for run, own in catalogue.accounts.items():
-        rows = catalogue.widths(run)
-        selected, places = set(map(id, widths_selected(rows, question, labels))), map(id, rows)
-        of_each = ([next(places) for _ in account.get(WIDTHS, ())] for account in own)
-        asked[run] = [account for account, mine in zip(own, of_each, strict=True) if not mine or not selected.isdisjoint(mine)]
+        rows = iter(catalogue.widths(run))
+        widths = [list(islice(rows, len(account.get(WIDTHS, ())))) for account in own]
+        kept = (not mine or widths_selected(mine, question, labels) for mine in widths)
+        asked[run] = list(compress(own, kept))
     return replace(catalogue, accounts=asked)
 
 

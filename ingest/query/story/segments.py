@@ -423,7 +423,7 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Noise:
         more = known_mean(own[alike][:, :spans], axis=1) / np.maximum(usually, LEAST_NOISE)
         times[alike] = np.maximum(np.where(np.isnan(more), 1.0, more) - OWN_BY_CHANCE, 1.0)
         for at in (*range(FARTHEST), RATE):
-            pool = _either(
+            pool = _combined(
                 *(_inflation(way[:, at], len(alike), blocks, around=bool(number)) for number, way in enumerate(pooled))
             )
             highest = known_most(pooled[1][:, at])
@@ -445,10 +445,10 @@ def wandering(hits: Float, of: Float) -> Float:
     for around in (False, True):
         ratios = (_ratio(below, of_below, span, everywhere, binomial=True, around=around) for span in SPANS)
         ways.append(_inflation(np.array([known_median(each, axis=0) for each in ratios]), *hits.shape, around=around))
-    return np.maximum(_either(*ways), 1.0)
+    return np.maximum(_combined(*ways), 1.0)
 
 
-def _either(neighbours: Float, around: Float) -> Float:
+def _combined(neighbours: Float, around: Float) -> Float:
     """Return what two estimates of how much more levels vary tell together: the mean of their logarithms.
 
     The lower of two is too low more often than not. But an event shows in one of them alone: no more than UNSURE times the lower.
@@ -670,7 +670,8 @@ Test = Callable[[int, int, int, Bool], Event | None]  # of a set, the first bloc
 class Search:
     """The levels of all sets of a ground, and what is free to be claimed of it."""
 
-    def __init__(self, ground: Ground, counts: Counts) -> None:
+    def __init__(self, ground: Ground, counts: Counts, tried: float | None = None) -> None:
+        """Cut the sets into levels; `tried` is for how many places an event is held against chance: all stretches of all sets."""
         self.ground, self.counts = ground, counts
         self.sums = _sums(ground, counts)
         self.free = np.ones(counts.done.shape, np.bool_)
@@ -685,7 +686,7 @@ class Search:
         cuts = _cut_latency(self.sums, self.noise, first[0]), _cut_rate(self.sums, self.noise, first[1])
         self.latency, self.rate = (cut.levels for cut in cuts)
         self.usual_latency, self.usual_rate = self._usual(*cuts)
-        self.limit = math.log(CHANCE) - math.log(blocks * math.log(blocks)) - math.log(sets)
+        self.limit = math.log(CHANCE) - math.log(tried or blocks * math.log(blocks) * sets)
 
     def _usual(self, latency: Cut, rate: Cut) -> tuple[Bool, Bool]:
         """Return the blocks (M, n) of the levels that are usual, of latency and of rate."""
@@ -1450,7 +1451,7 @@ def _moved(search: Search, kind: str, number: int, reach: Bool, reached: Measure
         together.who,
         *ground.span(*np.flatnonzero(reach)[[0, -1]]),
         cells=ground.claimed(together.members, reach),
-        value_ns=end,
+        value_ns=max(start, end),  # of its slower part
         times=end / start if start > 0 else None,
         samples=int(ground.samples[together.members][:, reach].sum()),
         certainty=certainty,

@@ -27,7 +27,6 @@ from ingest.query.origin import FINDINGS, Origin
 from ingest.query.question import STEADY, Question, Steady, selected_runs
 from ingest.query.story.ground import Ground, NoGroundError, grounds, known_median
 from ingest.query.story.segments import (
-    CHANCE,
     LEAST_RATE,
     LEAST_RUN,
     LEVEL,
@@ -70,8 +69,7 @@ def steady_of(ground: Ground) -> Steady:
     counts = _together(every_count(ground))
     if counts.blocks < LEAST_RUN:
         return Steady(why=f"a warm-up cannot be told in fewer than {LEAST_RUN} windows")
-    search = Search(replace(ground, groups=((),)), counts)
-    search.limit = math.log(CHANCE / counts.blocks)  # a warm-up begins with the run: it has one of so many lengths
+    search = Search(replace(ground, groups=((),)), counts, tried=counts.blocks)  # it begins with the run, and has any length
     if search.drifts():
         return Steady(why="it does not settle (its latency drifts all the time)")
     events = [event for event in (_latency(search), _rate(search)) if event is not None]
