@@ -433,6 +433,22 @@ def test_two_of_three_hosts_are_not_all() -> None:
     assert sorted((dict(found.who)["host"], round(found.times or 0, -1)) for found in told) == [("b", 20), ("c", 10)]
 
 
+@pytest.mark.parametrize("slow", [slice(0, 90), slice(210, None)])
+def test_beside_the_slower_part_of_a_step_stands_how_slow_that_is(slow: slice) -> None:
+    run = run_of(39)
+    run.level[:, slow] += np.log(3)
+    (found,) = story_of(run.ground()).findings
+    name, reached = found.value.split(" ", 1)
+    assert (found.kind, name) == (STEP, "median") and f"{'from' if slow.start == 0 else 'to'} {reached}" in found.text
+
+
+def test_all_did_less_of_their_work() -> None:
+    run = run_of(43)
+    run.rate[:, 100:120] *= 0.4
+    (found,) = story_of(run.ground()).findings
+    assert found.text.startswith("all hosts did 40 % of their usual work from ")
+
+
 @pytest.mark.parametrize(("level", "words"), [(slice(None), "until"), (slice(None, None, -1), "from")])
 def test_a_drift_that_ends_or_begins_within_the_run_says_when(level: slice, words: str) -> None:
     """What wears off over 60 % of the run and is level from there on was said of the whole run."""

@@ -227,8 +227,10 @@ def _was(claim: Claim, ground: Ground) -> str:
 
 def _episode(claim: Claim, ground: Ground, details: Details) -> str:
     if claim.value_ns is None:
-        share = f"{PERCENT * details['rate']:.0f} % of its usual work" if details["rate"] >= 0.01 else "nothing"
-        return f"{name_of(claim.who, ground)} did {share} {range_words(claim, ground)}."
+        name = name_of(claim.who, ground)
+        usual = f"{'their' if name.startswith('all ') else 'its'} usual work"
+        share = f"{PERCENT * details['rate']:.0f} % of {usual}" if details["rate"] >= 0.01 else "nothing"
+        return f"{name} did {share} {range_words(claim, ground)}."
     return (
         f"{_was(claim, ground)} {_ratio(claim)} times slower {range_words(claim, ground)}: "
         f"{details['percentile']} {shown(claim.value_ns or 0)} (typical: {shown(details['typical_ns'])}), the slowest operation "
