@@ -319,31 +319,38 @@ def _ratio(below: Float, of_below: Float, span: int, usable: Bool, *, binomial: 
 
 
 def _inflation(ratios: Float, members: int, blocks: int, *, around: bool) -> Float:
-    """Return by how many times the mean of 1 to `blocks` blocks varies more than by counting, from ratios by SPANS.
+    """Return by how many times 1 to `blocks` blocks vary more than by counting, from ratios by SPANS: (2, blocks).
 
-    The mean over all series that wander by PHIS and SHARES, weighed by how well they fit the ratios: of neighbours, or of spans
-    `around` the mean of all blocks.
+    Their mean, and its difference from that of as many beside them, which slow wandering moves less. The mean over all series
+    that wander by PHIS and SHARES, weighed by how well they fit the ratios: of neighbours, or of spans `around` the mean of all
+    blocks.
     """
     spans = np.array(SPANS)
     seen = ~np.isnan(ratios) & (spans <= blocks / (6 if around else 15))
     if not seen.any():
-        return np.full(blocks, np.inf if around else 1.0)
+        return np.full((2, blocks), np.inf if around else 1.0)
     fitted, wanders = _wandering(blocks, around=around)
     weights = min(members, 20) * blocks / np.maximum(spans // 2, 1) / 10
     squares = (weights * (fitted - np.log(np.maximum(ratios, 0.7))) ** 2)[:, :, seen].sum(axis=2) + 0.02 * (SHARES[:, None] > 0)
     likely = np.exp(-(squares - squares.min()) / 2)
-    out: Float = np.exp((likely[:, :, None] * wanders).sum(axis=(0, 1)) / likely.sum())
+    out: Float = np.exp(np.einsum("sp,wspn->wn", likely / likely.sum(), wanders))
     return out
 
 
 @lru_cache(maxsize=4)
 def _wandering(blocks: int, *, around: bool) -> tuple[Float, Float]:
-    """Return the logarithms of how many times series that wander by PHIS and SHARES vary more, by SPANS and by 1 to `blocks`."""
+    """Return the logarithms of how many times series that wander by PHIS and SHARES vary more, by SPANS and by 1 to `blocks`.
+
+    Of the latter both what means and what their differences from neighbours do, (2, SHARES, PHIS, blocks).
+    """
     spans, lengths = np.array(SPANS), np.arange(1, blocks + 1)
     beside = _variance(np.array([blocks]), PHIS) if around else _covariance(spans, PHIS)
     differences = np.maximum(_variance(spans, PHIS) - beside, 0)  # (PHIS, SPANS); below 0 for spans that are not seen
     fitted = np.log1p(SHARES[:, None, None] * spans * differences)
-    return fitted, np.log1p(SHARES[:, None, None] * lengths * _variance(lengths, PHIS))
+    means = _variance(lengths, PHIS)
+    ways = np.maximum(np.stack([means, means - _covariance(lengths, PHIS)]), 0)
+    wanders: Float = np.log1p(SHARES[:, None, None] * lengths * ways[:, None])
+    return fitted, wanders
 
 
 def _variance(lengths: Int, phis: Float) -> Float:
@@ -382,16 +389,17 @@ def _sums(ground: Ground, counts: Counts) -> Sums:
 class Noise:
     """By how many times levels of sets (M) vary more than by counting: as each of the `kinds` does, and as sets themselves do.
 
-    `of_kind` (kinds, blocks, 5) is that by length, of each share and of the rate, `times` (M, 5) how much more a set does so.
+    `of_kind` (2, kinds, blocks, 5) is that by length, of each share and of the rate: of levels, and of their differences from
+    what is beside them. `times` (2, M, 5) is how much more a set does so.
     """
 
     kinds: Int
     of_kind: Float
     times: Float
 
-    def of(self, sets: int | slice | Bool, length: int) -> Float:
-        """Return it of levels of so many blocks, (..., 5)."""
-        noise: Float = self.of_kind[self.kinds[sets], length - 1] * self.times[sets]
+    def of(self, sets: int | slice | Bool, length: int, *, beside: bool = False) -> Float:
+        """Return it of levels of so many blocks, or of their differences from what is `beside` them, (..., 5)."""
+        noise: Float = self.of_kind[int(beside), self.kinds[sets], length - 1] * self.times[int(beside), sets]
         return noise
 
 
@@ -413,24 +421,25 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Noise:
             way[few, place, FARTHEST] = way[few, place, FARTHEST - 1]
             way[few, place, RATE] = _ratio(done, due, span, rate[few], binomial=False, around=around)
     sets, blocks = sums.done.shape
-    of_kind, times = np.ones((int(sums.kinds.max()) + 1, blocks, CLASSES + 1)), np.ones((sets, CLASSES + 1))
-    for kind, out in enumerate(of_kind):
+    of_kind, times = np.ones((2, int(sums.kinds.max()) + 1, blocks, CLASSES + 1)), np.ones((2, sets, CLASSES + 1))
+    for kind in range(of_kind.shape[1]):
         alike = np.flatnonzero(sums.kinds == kind)
         pooled = [known_median(way[alike], axis=0) for way in ways]  # (SPANS, 5)
         # Of neighbours an episode moves those that are as long as it: the shortest alone tell what a set does by itself.
-        own, spans = (ways[1], 4) if usual else (ways[0], 2)
-        usually = known_mean(known_median(own[alike], axis=0)[:spans], axis=0)
-        more = known_mean(own[alike][:, :spans], axis=1) / np.maximum(usually, LEAST_NOISE)
-        times[alike] = np.maximum(np.where(np.isnan(more), 1.0, more) - OWN_BY_CHANCE, 1.0)
+        for out, (own, spans) in zip(times, ((ways[1], 4) if usual else (ways[0], 2), (ways[0], 2)), strict=True):
+            usually = known_mean(known_median(own[alike], axis=0)[:spans], axis=0)
+            more = known_mean(own[alike][:, :spans], axis=1) / np.maximum(usually, LEAST_NOISE)
+            out[alike] = np.maximum(np.where(np.isnan(more), 1.0, more) - OWN_BY_CHANCE, 1.0)
         for at in (*range(FARTHEST), RATE):
             pool = _combined(
                 *(_inflation(way[:, at], len(alike), blocks, around=bool(number)) for number, way in enumerate(pooled))
             )
             highest = known_most(pooled[1][:, at])
             steady = 1.0 if math.isnan(highest) else float(np.clip(highest, LEAST_NOISE[at], 1))
-            out[:, at] = np.maximum(pool, 1) * steady
+            of_kind[:, kind, :, at] = np.maximum(pool, 1) * steady
     for noise in (of_kind, times):
         noise[..., FARTHEST] = noise[..., FARTHEST - 1]
+    of_kind[1] *= UNSURE  # ends of a level lie where it differs most from what is beside it
     return Noise(sums.kinds, of_kind, times)
 
 
@@ -445,7 +454,8 @@ def wandering(hits: Float, of: Float) -> Float:
     for around in (False, True):
         ratios = (_ratio(below, of_below, span, everywhere, binomial=True, around=around) for span in SPANS)
         ways.append(_inflation(np.array([known_median(each, axis=0) for each in ratios]), *hits.shape, around=around))
-    return np.maximum(_combined(*ways), 1.0)
+    most: Float = np.maximum(_combined(*ways)[0], 1.0)
+    return most
 
 
 def _combined(neighbours: Float, around: Float) -> Float:
@@ -892,9 +902,9 @@ class Search:
         if not inside[0] or beside[0] < LEAST_TYPICAL * over[0].sum():
             return None
         level = logs[:, first:end].sum() / inside[0] - logs[:, usual].sum() / beside[0]
-        strengths = self._strengths(number, members, end - first, inside, beside, level)
-        measure = int(np.argmax(strengths[:CLASSES]))
-        strength = self._sure(float(strengths.max()), number, end - first, measure)
+        measure, strength = self._above(number, members, over, logs, slice(first, end), usual)
+        if log_tail(strength) + math.log(CLASSES + 1) > self.limit:
+            measure, strength = self._above(number, members, over, logs, slice(first, end), nearest(usual, first, end), near=True)
         if log_tail(strength) + math.log(CLASSES + 1) > self.limit:
             return None
         tail = any(
@@ -907,9 +917,23 @@ class Search:
             return None
         return Event(number, first, end, measure, strength, usual, (first, end))
 
-    def _strengths(self, number: int, members: Int, length: int, inside: Float, beside: Float, level: float) -> Float:
+    def _above(
+        self, number: int, members: Int, over: Float, logs: Float, blocks: slice, usual: Bool, *, near: bool = False
+    ) -> tuple[int, float]:
+        """Return the share of slow samples of some blocks that is farthest above the usual ones, and how far any is.
+
+        As a chi-square of one degree of freedom. Usual ones that are `near` share most of a slow wandering.
+        """
+        inside, beside = (over[:, :, part].sum(axis=(1, 2)) for part in (blocks, usual))
+        if not beside[0]:
+            return 0, 0.0
+        length, level = blocks.stop - blocks.start, logs[:, blocks].sum() / inside[0] - logs[:, usual].sum() / beside[0]
+        strengths = self._strengths(members, inside, beside, level, self.noise.of(number, length, beside=near))
+        measure = int(np.argmax(strengths[:CLASSES]))
+        return measure, self._sure(float(strengths.max()), number, length, measure, near=near)
+
+    def _strengths(self, members: Int, inside: Float, beside: Float, level: float, noise: Float) -> Float:
         """Return how far each share, and all together, are above the usual ones: as chi-squares of one degree, 0 where not."""
-        noise = self.noise.of(number, length)
         # Levels that wander move all latencies: by a deviation of `wander`, where the share asks for `moved` (in logarithms).
         wander = float((noise[0] - 1) * math.pi / 2 / max(inside[0], 1) * self.spread[members].mean() ** 2)
         counted, limits = np.zeros((2, CLASSES))
@@ -925,13 +949,13 @@ class Search:
         together = min(both - 2 * math.log1p(both / 2) - math.log1p(both * math.pi / 2), float(limits.max()))
         return np.append(np.minimum(counted, limits), max(together, 0.0))
 
-    def _sure(self, strength: float, number: int, length: int, measure: int) -> float:
+    def _sure(self, strength: float, number: int, length: int, measure: int, *, near: bool = False) -> float:
         """Return a chi-square that was held against how levels of a length wander, as one against what is known for certain.
 
         By Student's tail: what wanders tells that as often as there are blocks that do not depend on each other, of all sets
         alike (their effective sample size, by how much more longer levels wander). Counting is certain.
         """
-        one, noise = (float(self.noise.of(number, blocks)[measure]) for blocks in (1, length))
+        one, noise = (float(self.noise.of(number, blocks, beside=near)[measure]) for blocks in (1, length))
         if noise <= 1:
             return strength
         alike = int((self.sums.kinds == self.sums.kinds[number]).sum())
@@ -961,6 +985,13 @@ class Search:
             return None
         strength = _poisson(inside, of, beside, usually) / float(self.noise.of(number, end - first)[RATE])
         strength = self._sure(strength, number, end - first, RATE)
+        if log_tail(strength) > self.limit:
+            near = nearest(usual, first, end)
+            at, due_at = float(done[:, near].sum()), float(due[:, near].sum())
+            if not at or not due_at or inside * due_at >= at * of:
+                return None
+            strength = _poisson(inside, of, at, due_at) / float(self.noise.of(number, end - first, beside=True)[RATE])
+            strength = self._sure(strength, number, end - first, RATE, near=True)
         share = (expected - inside) / float(self.counts.done[members].sum())
         if log_tail(strength) > self.limit or (share < LEAST_MISSING and inside > 0.15 * expected):
             return None
@@ -1105,6 +1136,17 @@ class Search:
         hits, of = fine[event.measure + 1], fine[0]
         now, then = (float((hits[part].sum() + 0.5) / (of[part].sum() + 1)) for part in parts)
         return (hits, of), now, then
+
+
+def nearest(usual: Bool, first: int, end: int) -> Bool:
+    """Return the usual blocks that are nearest to some others, as many together, on either side."""
+    length, near = end - first, np.zeros_like(usual)
+    before = first - 1 - np.flatnonzero(usual[max(first - 2 * length, 0) : first][::-1])
+    after = end + np.flatnonzero(usual[end : end + 2 * length])
+    half = -(-length // 2)
+    near[before[: half if len(after) else length]] = True
+    near[after[: half if len(before) else length]] = True
+    return near
 
 
 def share_gains(hits: Float, of: Float, usual_hits: Float, usual_of: Float) -> Float:
@@ -1258,6 +1300,9 @@ def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
         event = max(own, key=lambda event: (event.inner, event.strength), default=search.of_set(top, number))
         alone = top.inner and not own and search.again(event) is None  # nothing stands out of raised levels of that set
         claimed = None if alone else _claim(search, event, open_, so_far)
+        if claimed is None and top.measure == RATE:  # it explains nothing of what is slow then
+            pending = [each for each in pending if each is not top]
+            continue
         if claimed is not None:
             claims.append((event, claimed))
         members = search.sums.sets[number].members
@@ -1342,7 +1387,8 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     name, typical, value = reached or ("", 0.0, 0.0)
     span = ground.span(begin, stop - 1)
     few = kind == EPISODE and event.measure != RATE and name not in ("", "p50")
-    if few and stop - begin <= AT_MOST and top_ns >= PART * ground.step_ns:  # an outage is as long as what waited for it
+    # An outage is as long as what waited for it, which completed at once.
+    if few and stop - begin <= min(AT_MOST, 1 + math.ceil(top_ns / ground.step_ns)) and top_ns >= PART * ground.step_ns:
         ended = search.middle(event, begin, stop)
         span = ended - round(top_ns), ended
     return Claim(
