@@ -156,16 +156,15 @@ def _is_slow(ground: Ground, members: Int, gap: Gap) -> bool:
 def _as_one(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
     """Return the claims with one instead of several at a time, of the widest set of which operations of most members waited then.
 
-    Windows of some are not quite dark where rows of logs lie in two windows.
+    Windows of some are not quite dark where rows of logs lie in two windows; of others they are not dark enough for a claim.
     """
     out, left = [], sorted(claims, key=lambda claim: -claim.certainty)
     while left:
         claim = left.pop(0)
-        alike = [other for other in left if at_one_time(claim, other)]
-        wide = _waited_most(ground, claim) if alike and claim.value_ns is not None else None
-        every = frozenset() if wide is None else frozenset(wide.members.tolist())
-        within = [other for other in alike if covered_groups(ground, other.who) <= every]
-        if wide is not None and within:
+        wide = _waited_most(ground, claim) if claim.value_ns is not None else None
+        if wide is not None:
+            every = frozenset(wide.members.tolist())
+            within = [other for other in left if at_one_time(claim, other) and covered_groups(ground, other.who) <= every]
             claim = _of_all(ground, wide, [claim, *within])
             left = [other for other in left if not any(other is one for one in within)]
         out.append(claim)
