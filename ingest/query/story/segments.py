@@ -132,6 +132,11 @@ def gatherings(groups: Sequence[Labels]) -> list[Together]:
     return gathered
 
 
+def sets_of(ground: Ground) -> list[Together]:
+    """Return what `gatherings` makes of the groups of a ground; asked for once: of thousands it takes milliseconds."""
+    return gatherings(ground.groups)
+
+
 def added_over(sets: Sequence[Together], values: Any) -> Float:
     """Return the sums over the groups of each set, (..., sets, n), of values (..., groups, n)."""
     out: Float = np.empty((*values.shape[:-2], len(sets), values.shape[-1]))
@@ -378,7 +383,7 @@ class Sums:
 
 
 def _sums(ground: Ground, counts: Counts) -> Sums:
-    sets = gatherings(ground.groups)
+    sets = ground.once(sets_of)
     names = [tuple(name for name, _ in together.who) for together in sets]
     kinds = {name: kind for kind, name in enumerate(sorted(set(names)))}
     added = (added_over(sets, values) for values in (counts.over, counts.done, counts.due, counts.logs))
@@ -390,16 +395,16 @@ class Noise:
     """By how many times levels of sets (M) vary more than by counting: as each of the `kinds` does, and as sets themselves do.
 
     `of_kind` (2, kinds, blocks, 5) is that by length, of each share and of the rate: of levels, and of their differences from
-    what is beside them. `times` (2, M, 5) is how much more a set does so.
+    what is near them. `times` (2, M, 5) is how much more a set does so.
     """
 
     kinds: Int
     of_kind: Float
     times: Float
 
-    def of(self, sets: int | slice | Bool, length: int, *, beside: bool = False) -> Float:
-        """Return it of levels of so many blocks, or of their differences from what is `beside` them, (..., 5)."""
-        noise: Float = self.of_kind[int(beside), self.kinds[sets], length - 1] * self.times[int(beside), sets]
+    def of(self, sets: int | slice | Bool, length: int, *, near: bool = False) -> Float:
+        """Return it of levels of so many blocks, or of their differences from what is `near` them, (..., 5)."""
+        noise: Float = self.of_kind[int(near), self.kinds[sets], length - 1] * self.times[int(near), sets]
         return noise
 
 
@@ -928,7 +933,7 @@ class Search:
         if not beside[0]:
             return 0, 0.0
         length, level = blocks.stop - blocks.start, logs[:, blocks].sum() / inside[0] - logs[:, usual].sum() / beside[0]
-        strengths = self._strengths(members, inside, beside, level, self.noise.of(number, length, beside=near))
+        strengths = self._strengths(members, inside, beside, level, self.noise.of(number, length, near=near))
         measure = int(np.argmax(strengths[:CLASSES]))
         return measure, self._sure(float(strengths.max()), number, length, measure, near=near)
 
@@ -955,7 +960,7 @@ class Search:
         By Student's tail: what wanders tells that as often as there are blocks that do not depend on each other, of all sets
         alike (their effective sample size, by how much more longer levels wander). Counting is certain.
         """
-        one, noise = (float(self.noise.of(number, blocks, beside=near)[measure]) for blocks in (1, length))
+        one, noise = (float(self.noise.of(number, blocks, near=near)[measure]) for blocks in (1, length))
         if noise <= 1:
             return strength
         alike = int((self.sums.kinds == self.sums.kinds[number]).sum())
@@ -983,19 +988,22 @@ class Search:
         expected = of * min(beside / usually, middle)
         if inside >= (LEAST_RATE if first > 0 and end < self.counts.blocks else LEAST_EDGE_RATE) * expected:
             return None
-        strength = _poisson(inside, of, beside, usually) / float(self.noise.of(number, end - first)[RATE])
-        strength = self._sure(strength, number, end - first, RATE)
+        strength = self._below(number, done, due, slice(first, end), usual)
         if log_tail(strength) > self.limit:
-            near = nearest(usual, first, end)
-            at, due_at = float(done[:, near].sum()), float(due[:, near].sum())
-            if not at or not due_at or inside * due_at >= at * of:
-                return None
-            strength = _poisson(inside, of, at, due_at) / float(self.noise.of(number, end - first, beside=True)[RATE])
-            strength = self._sure(strength, number, end - first, RATE, near=True)
+            strength = self._below(number, done, due, slice(first, end), nearest(usual, first, end), near=True)
         share = (expected - inside) / float(self.counts.done[members].sum())
         if log_tail(strength) > self.limit or (share < LEAST_MISSING and inside > 0.15 * expected):
             return None
         return Event(number, first, end, RATE, strength, usual, (first, end))
+
+    def _below(self, number: int, done: Float, due: Float, blocks: slice, usual: Bool, *, near: bool = False) -> float:
+        """Return how far the rate of some blocks is below that of the usual ones: a chi-square of one degree, 0 where not."""
+        inside, of, beside, usually = (float(part[:, at].sum()) for at in (blocks, usual) for part in (done, due))
+        if not beside or not usually or inside * usually >= beside * of:
+            return 0.0
+        length = blocks.stop - blocks.start
+        strength = _poisson(inside, of, beside, usually) / float(self.noise.of(number, length, near=near)[RATE])
+        return self._sure(strength, number, length, RATE, near=near)
 
     def who(self, event: Event) -> int:
         """Return the number of the set whose groups did the same in the blocks of an event: what makes their counts likeliest.

@@ -79,6 +79,7 @@ from ingest.query.story.segments import (
     measured,
     not_made_up,
     rate_gains,
+    sets_of,
     share_gains,
     shares_of,
     stretches_where,
@@ -132,7 +133,7 @@ def stalls(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     completes then was under way for as long: it is known what it waited for. None where what completes is slow, and none late.
     """
     claims, dark = [], np.zeros(ground.shape, np.bool_)
-    for who, members in gatherings(ground.groups):
+    for who, members in ground.once(sets_of):
         for gap in gaps(ground.samples[members].sum(axis=0).astype(np.float64), ground):
             if dark[members, gap.first : gap.last].any():
                 continue
@@ -175,7 +176,7 @@ def _waited_most(ground: Ground, claim: Claim) -> Together | None:
     """Return the widest set around that of a stall of which operations of most members waited then for as long."""
     waited = _waited(ground, ground.near(claim.start_ns, claim.end_ns), claim.value_ns or 0)
     mine = covered_groups(ground, claim.who)
-    wider = (each for each in gatherings(ground.groups) if len(each.members) > len(mine))
+    wider = (each for each in ground.once(sets_of) if len(each.members) > len(mine))
     return next(
         (each for each in wider if waited[each.members].mean() >= MOST_WAITED and mine < set(each.members.tolist())), None
     )
@@ -249,7 +250,7 @@ def _waits(ground: Ground, dark: Bool) -> Iterator[Wait]:
     falls = min(math.log((1 - low) / (1 - high)) / max(b - a, 1e-9) for (low, high), (a, b) in zip(TAIL, ends, strict=True))
     chances = math.log(len(known) * (1 - TAIL[-1][1])) - falls * (logs - ends[-1][1])
     likely = np.flatnonzero((chances < 0).ravel())
-    sets = gatherings(ground.groups) if len(likely) else []
+    sets = ground.once(sets_of) if len(likely) else []
     having = numbers_by(together.members.tolist() for together in sets)
     for cell in likely[np.argsort(-logs.ravel()[likely])][:MOST_TOPS].tolist():
         code, window = divmod(cell, count)
@@ -882,7 +883,7 @@ def _may_have_modes(ground: Ground) -> list[Together]:
     Their density, on one grid and by the narrowest kernel, falls anywhere but near its ends, in the run or a half of it; and what
     each member does on either side of such a place it does in the same parts of the run: else it does so in no windows.
     """
-    sets, halves = gatherings(ground.groups), _halves(ground)
+    sets, halves = ground.once(sets_of), _halves(ground)
     kernels = np.exp(-0.5 * ((halves.grid[:, None] - halves.grid) / KERNEL) ** 2)
     may = list[Together]()
     for few in shares_of(len(sets)):
@@ -1035,7 +1036,7 @@ def rhythms(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     span = slice(int(whole[0]), int(whole[-1]) + 1)
     if span.stop - span.start <= LEAST_PERIODS * RHYTHM_LEAST_WINDOWS + 1:
         return []
-    sets = gatherings(ground.groups)
+    sets = ground.once(sets_of)
     fine = every_count(ground).fine[:, :, span]
     likely = []
     for measure, place in MEASURES.items():
