@@ -991,7 +991,9 @@ LEAST_EXPLAINED = 0.2  # of the variance of windows, by the events
 OVERSAMPLED = 8
 LEAST_BEYOND, MOST_BEYOND = 3.0, 8.0  # deviations
 PEAKS = 5  # candidates of a series that are folded
-LEAST_PEAK = (25.0, 30.0, 33.5, 37.0, 40.0)  # of the sum over 1 to 5 harmonics, in units of the spectrum around: alike by chance
+# Of the sum over 1 to 5 harmonics, in units of the spectrum around: alike by chance, but for periods of less than 4 windows,
+# which are few, and of whose events a row of a log, which lies in two windows, leaves little.
+LEAST_PEAK = (15.0, 30.0, 33.5, 37.0, 40.0)
 MULTIPLIED, MOST_MULTIPLE = 4, 5
 ALIKE = 0.01
 RHYTHM_AROUND = 61  # frequencies whose median is the spectrum around one
