@@ -267,6 +267,14 @@ def test_a_level_that_wanders_slowly_is_no_event(name: str) -> None:
         "4286107472 cause/465",  # few slow operations of one host: all did less then, too little to be told, and took its windows
         "185105934 cause/640",  # an outage of all hosts was said of one; of the others, which did a little in its windows, that they did less
         "1699791358 cause/324",  # few operations are slow in each of four windows: it was as short as the slowest of them
+        "185105934 cause/363",  # or as long as the slowest, of a heavy tail
+        "185105934 cause/180",  # few operations are slow for half of the run: p99 was what a plateau of 5 s before it made
+        "185105934 cause/985",  # an outage of 0.4 s after a plateau of a third of the run
+        "1699791358 cause/467",  # a plateau of 1.6 times in a run with a stronger one
+        "185105934 cause/260",  # 19 times slower every 3 windows, for one that a row of the log spreads over two
+        "4286107472 cause/824",
+        "3468701628 cause/505",  # all hosts do less in the last two windows, of which the second is a whole one
+        "3468701628 cause/733",  # a host does less in the first two
     ],
 )
 def test_a_cause_that_was_missed_is_found(name: str) -> None:

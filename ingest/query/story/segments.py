@@ -76,7 +76,7 @@ EXCEPTED = 0.25  # of the groups of a set, that may not do what it does
 STEADY, STILL = 1 / 8, 1 / 4  # of a drift, that the level moves at least from each third of the run to the next; hardly any more
 PART = 0.25  # of the height of the highest level, in logarithms, that those of one event have
 HIGHER = 0.5, 1.0  # such parts, where all of that is within chance
-AT_MOST = 4  # windows, of what may be shorter than they are
+AT_MOST = 3  # windows, of what may be shorter than they are
 FEW_BLOCKS = 6  # of a level whose ends are tried a block further in where it is no event
 MOSTLY = 0.5  # of a window at an end of an event, that is of it
 WEARS_OFF = 0.1  # of what levels at the beginning of the run take longer
@@ -244,6 +244,7 @@ def counts_of(ground: Ground, aside: Bool | None = None, stalled: Bool | None = 
     def blocks(values: Float) -> Float:
         added: Float = values[..., used].reshape(*values.shape[:-1], -1, width).sum(axis=-1)
         added[..., 0] += values[..., :first].sum(axis=-1)  # a warm-up of a second is in the window that is a part
+        added[..., -1] += values[..., used.stop :].sum(axis=-1)  # and so is what happens at the end
         return added
 
     fine[DONE], fine[DUE] = ground.samples * known, known
@@ -259,8 +260,8 @@ def _known(ground: Ground) -> Bool:
     first = filled.argmax(axis=1)[:, None]
     last = ground.shape[1] - 1 - filled[:, ::-1].argmax(axis=1)[:, None]
     at, inner = np.arange(ground.shape[1]), np.flatnonzero(ground.whole)
-    # The windows in which a group begins and ends are parts; rows may be wider than what they hold, so those of the run, too.
-    known: Bool = (at > np.maximum(first, inner[0])) & (at < np.minimum(last, inner[-1])) & ~lost_windows(ground)
+    # The windows in which a group begins and ends are parts, as those are in which the run does.
+    known: Bool = (at > first) & (at >= inner[0]) & (at < last) & (at <= inner[-1]) & ~lost_windows(ground)
     return known
 
 
@@ -685,8 +686,8 @@ Test = Callable[[int, int, int, Bool], Event | None]  # of a set, the first bloc
 class Search:
     """The levels of all sets of a ground, and what is free to be claimed of it."""
 
-    def __init__(self, ground: Ground, counts: Counts, tried: float | None = None) -> None:
-        """Cut the sets into levels; `tried` is for how many places an event is held against chance: all stretches of all sets."""
+    def __init__(self, ground: Ground, counts: Counts, tried: float | None = None, chance: float = CHANCE) -> None:
+        """Cut the sets into levels; events are held to a `chance` in `tried` places together: all stretches of all sets."""
         self.ground, self.counts = ground, counts
         self.sums = _sums(ground, counts)
         self.free = np.ones(counts.done.shape, np.bool_)
@@ -701,7 +702,7 @@ class Search:
         cuts = _cut_latency(self.sums, self.noise, first[0]), _cut_rate(self.sums, self.noise, first[1])
         self.latency, self.rate = (cut.levels for cut in cuts)
         self.usual_latency, self.usual_rate = self._usual(*cuts)
-        self.limit = math.log(CHANCE) - math.log(tried or blocks * math.log(blocks) * sets)
+        self.limit = math.log(chance) - math.log(tried or blocks * math.log(blocks) * sets)
 
     def _usual(self, latency: Cut, rate: Cut) -> tuple[Bool, Bool]:
         """Return the blocks (M, n) of the levels that are usual, of latency and of rate."""
@@ -897,8 +898,12 @@ class Search:
         members = members[2 * self.free[members, first:end].sum(axis=1) >= end - first]
         return members, self.free[members]
 
-    def slower(self, number: int, first: int, end: int, usual: Bool) -> Event | None:
-        """Return the event of a set that is slower in these blocks than usual; None where chance, or too little."""
+    def slower(self, number: int, first: int, end: int, usual: Bool, limit: float | None = None) -> Event | None:
+        """Return the event of a set that is slower in these blocks than usual; None where chance, or too little.
+
+        Where it is known that something happened in these blocks the `limit` of chance is that of one test.
+        """
+        limit = self.limit if limit is None else limit
         members, free = self._free(number, first, end)
         over, logs = self.counts.over[:, members] * free, self.counts.logs[members] * free
         if not over[0][:, usual].any():
@@ -908,9 +913,9 @@ class Search:
             return None
         level = logs[:, first:end].sum() / inside[0] - logs[:, usual].sum() / beside[0]
         measure, strength = self._above(number, members, over, logs, slice(first, end), usual)
-        if log_tail(strength) + math.log(CLASSES + 1) > self.limit:
+        if log_tail(strength) + math.log(CLASSES + 1) > limit:
             measure, strength = self._above(number, members, over, logs, slice(first, end), nearest(usual, first, end), near=True)
-        if log_tail(strength) + math.log(CLASSES + 1) > self.limit:
+        if log_tail(strength) + math.log(CLASSES + 1) > limit:
             return None
         tail = any(
             inside[at] >= max(LEAST_TAIL * max(beside[at] / beside[0], least) * inside[0], LEAST_SLOW)
@@ -1272,13 +1277,17 @@ def log_tail(chi_square: float) -> float:
 SHORT, MANY, STRONGER = 0.06, 4, 3.0  # of a run; so many short events are its own, but for one that is so many times as strong
 ALIKE = 0.5  # of the blocks of two events together, that are in both: one event
 EDGE_SHARE, AFTER = 0.1, 2  # of the run; blocks
+HIDES = 0.5  # of the samples above the p99 of a member, that are of what is found
 LEAST_MOVED = 0.1  # of all samples, that go from one mode to another
 TOLD = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 Measured = tuple[str, float, float]  # a percentile, its usual value and the one reached in ns
 
 
 def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
-    """Return the claims about levels that change over a run: episodes, steps, drifts, edges, shares of modes, rates that fall."""
+    """Return the claims about levels that change over a run: episodes, steps, drifts, edges, shares of modes, rates that fall.
+
+    Where what is found makes the p99 of a member, what that hides is looked for in the rest, by the quantiles of that.
+    """
     aside, stalled = np.zeros((2, *ground.shape), np.bool_)
     for claim in so_far:
         if claim.kind == RHYTHM:
@@ -1290,7 +1299,29 @@ def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     counts = counts_of(ground, aside, stalled) if aside.any() else every_count(ground)
     if counts.blocks < LEAST_RUN:
         return []
-    search = Search(ground, counts)
+    found = _found(Search(ground, counts), aside, so_far)
+    slow = counts.fine[len(RANKS)]  # above p99
+    if ((slow * found.taken).sum(axis=1) > HIDES * slow.sum(axis=1)).any():
+        aside, stalled = aside | found.taken, stalled | found.taken
+        search = Search(ground, counts_of(ground, aside, stalled), chance=CHANCE / 10)  # the run has had most of its chance
+        hidden = [each for each in _found(search, aside, so_far).events if not _touches(search, each[0], found.taken)]
+        found = replace(found, events=[*found.events, *hidden])
+    events = [event for event, _ in found.events]
+    return [*found.drifts, *(mine for event, mine in found.events if not _comes_back(event, events, counts.blocks))]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search finds: drifts, the events that are claimed, and the cells (G, T) that events take, claimed or not."""
+
+    drifts: list[Claim]
+    events: list[tuple[Event, Claim]]
+    taken: Bool
+
+
+def _found(search: Search, aside: Bool, so_far: Sequence[Claim]) -> Found:
+    """Return what a search finds beside the cells (G, T) left `aside`: the strongest event first, then what that leaves."""
+    counts = search.counts
     drifts = search.drifts()
     pending = search.events()
     open_ = ~aside  # what no event explains: beside that an event must matter, however much others are
@@ -1317,15 +1348,22 @@ def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
         after = AFTER if event.measure == RATE else 1  # what waited arrives then
         search.free[members, max(event.first - 1, 0) : event.end + after] = False
         pending = [again for each in pending if each is not top and (again := search.again(each)) is not None]
-    events = [event for event, _ in claims]
-    told = [mine for event, mine in claims if not _comes_back(event, events, counts.blocks)]
+    taken = ~search.unclaimed(np.arange(len(search.free)))
     # What drifts by what is told alone, as by a warm-up, does not in what that leaves.
     search.free[:] = True
-    for event in events:
+    for event, _ in claims:
         if event.measure != RATE:
             search.free[search.sums.sets[event.number].members, event.first : event.end] = False
     drifts = [(number, size) for number, size in drifts if _slope(search.level(number))[0] * size > 0]
-    return [*(drift for each in drifts if (drift := _drift(search, *each)) is not None), *told]
+    return Found([drift for each in drifts if (drift := _drift(search, *each)) is not None], claims, taken)
+
+
+def _touches(search: Search, event: Event, taken: Bool) -> bool:
+    """Return whether an event lies beside what is taken (G, T), of most of its groups: it may be what that leaves of another."""
+    counts, members = search.counts, search.sums.sets[event.number].members
+    blocks = slice(max(event.first - 1, 0), event.end + 1)
+    windows = slice(*(counts.first + block * counts.width for block in (blocks.start, blocks.stop)))
+    return bool(taken[members, windows].any(axis=1).mean() > ALIKE)
 
 
 def _comes_back(event: Event, events: Sequence[Event], blocks: int) -> bool:
@@ -1360,8 +1398,9 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     ground, counts = search.ground, search.counts
     together = search.sums.sets[event.number]
     members, number = together.members, event.number
-    slower = event if event.measure != RATE else search.slower(number, event.first, event.end, search.usual_latency[number])
-    fewer = event if event.measure == RATE else search.fewer(number, event.first, event.end, search.usual_rate[number])
+    there = number, event.first, event.end
+    slower = event if event.measure != RATE else search.slower(*there, search.usual_latency[number], math.log(CHANCE))
+    fewer = event if event.measure == RATE else search.fewer(*there, search.usual_rate[number])
     first, end = search.windows_of(event)
     if slower is not None and slower is not event:  # near the ends of a run it is not known what was done
         low, high = search.windows_of(slower)
