@@ -539,8 +539,8 @@ class Cut(NamedTuple):
 Counted = tuple[Float, Float, Float | None]  # what `_partition` takes
 
 
-def _cut_latency(sums: Sums, noise: Noise, before: Cut | None = None) -> Cut:
-    """Return the levels of the latencies of each set; `before` are those that another noise made."""
+def _cut_latency(sums: Sums, noise: Noise, among: Bool, before: Cut | None = None) -> Cut:
+    """Return the levels of the latencies of the sets `among` all (M); `before` are those that another noise made."""
     searched = noise.of(slice(None), min(SEARCHED, sums.done.shape[1]))[:, :CLASSES]
     weight = -2 / searched.T  # (4, M)
     # Each share is of the one before: what is above both, and what is above the first alone. Two of a weight share a term.
@@ -552,25 +552,31 @@ def _cut_latency(sums: Sums, noise: Noise, before: Cut | None = None) -> Cut:
         of = (over[at] if at <= CLASSES else over[at - CLASSES - 1] - over[at - CLASSES] for at in used.tolist())
         return np.stack([*of]), weights[used][:, few], None
 
-    return _cut(counted, searched, before)
+    return _cut(counted, searched, among, sums.done.shape[1], before)
 
 
-def _cut_rate(sums: Sums, noise: Noise, before: Cut | None = None) -> Cut:
-    """Return the levels of the rates of each set."""
+def _cut_rate(sums: Sums, noise: Noise, among: Bool, before: Cut | None = None) -> Cut:
+    """Return the levels of the rates of the sets `among` all (M)."""
     searched = noise.of(slice(None), min(SEARCHED, sums.done.shape[1]))[:, CLASSES:]
-    return _cut(lambda few: (sums.done[None, few], -2 / searched[few].T, sums.due[few]), searched, before)
+
+    def counted(few: Int) -> Counted:
+        return sums.done[None, few], -2 / searched[few].T, sums.due[few]
+
+    return _cut(counted, searched, among, sums.done.shape[1], before)
 
 
-def _cut(counted: Callable[[Int], Counted], noise: Float, before: Cut | None) -> Cut:
-    """Return the levels of all sets; those `before` were found with EASIER a penalty. `counted` is asked for few at a time.
+def _cut(counted: Callable[[Int], Counted], noise: Float, among: Bool, blocks: int, before: Cut | None) -> Cut:
+    """Return the levels of the sets `among` all; those `before` were found with EASIER a penalty.
+
+    `counted` is asked for few at a time.
 
     So what was one level then is one still where noise is no more than that lower: no cut gained as much.
     """
-    levels, again, times = [list[tuple[int, int]]()] * len(noise), np.arange(len(noise)), EASIER
+    levels, again, times = [[(0, blocks)]] * len(noise), np.flatnonzero(among), EASIER
     if before is not None:
         levels = list(before.levels)
         as_before = np.array([len(each) == 1 for each in levels]) & (noise >= EASIER * before.noise).all(axis=1)
-        again, times = np.flatnonzero(~as_before), 1.0
+        again, times = np.flatnonzero(among & ~as_before), 1.0
     for few in shares_of(len(again)):
         for number, own in zip(again[few].tolist(), _partition(*counted(again[few]), times=times), strict=True):
             levels[number] = own
@@ -686,22 +692,41 @@ Test = Callable[[int, int, int, Bool], Event | None]  # of a set, the first bloc
 class Search:
     """The levels of all sets of a ground, and what is free to be claimed of it."""
 
-    def __init__(self, ground: Ground, counts: Counts, tried: float | None = None, chance: float = CHANCE) -> None:
-        """Cut the sets into levels; events are held to a `chance` in `tried` places together: all stretches of all sets."""
+    def __init__(
+        self,
+        ground: Ground,
+        counts: Counts,
+        tried: float | None = None,
+        hidden: Bool | None = None,
+        drifting: Float | None = None,
+    ) -> None:
+        """Cut the sets into levels; `tried` is for how many places an event is held against chance: all stretches of all sets.
+
+        A second search, by other counts, is of the latencies of sets with `hidden` groups (G), at a tenth of the chance.
+        """
         self.ground, self.counts = ground, counts
         self.sums = _sums(ground, counts)
         self.free = np.ones(counts.done.shape, np.bool_)
-        self.drifting = np.zeros(len(counts.done))  # by how much the level of each group drifts, a logarithm
+        # By how much the level of each group drifts, a logarithm.
+        self.drifting = np.zeros(len(counts.done)) if drifting is None else drifting
         low, middle, high = (np.array([np.interp(rank, TABLE, row) for row in counts.table]) for rank in (0.16, 0.5, 0.84))
         self.spread = np.minimum(high - middle, middle - low)  # of one mode, where there are two
         sets, blocks = self.sums.done.shape
+        # Which sets are searched for levels of latency, and of rate, (2, M).
+        self.among = np.ones((2, sets), np.bool_)
+        if hidden is not None:
+            self.among[:] = [[hidden[each.members].any() for each in self.sums.sets], [False] * sets]
         noise = _noise(self.sums)
-        first = _cut_latency(self.sums, noise), _cut_rate(self.sums, noise)
-        usual = tuple(np.where(each.sum(axis=1, keepdims=True) >= 0.25 * blocks, each, True) for each in self._usual(*first))
+        before = _cut_latency(self.sums, noise, self.among[0]), _cut_rate(self.sums, noise, self.among[1])
+        usual = tuple(np.where(each.sum(axis=1, keepdims=True) >= 0.25 * blocks, each, True) for each in self._usual(*before))
         self.noise = _noise(self.sums, (usual[0], usual[1]))
-        cuts = _cut_latency(self.sums, self.noise, first[0]), _cut_rate(self.sums, self.noise, first[1])
+        cuts = (
+            _cut_latency(self.sums, self.noise, self.among[0], before[0]),
+            _cut_rate(self.sums, self.noise, self.among[1], before[1]),
+        )
         self.latency, self.rate = (cut.levels for cut in cuts)
         self.usual_latency, self.usual_rate = self._usual(*cuts)
+        chance = CHANCE if hidden is None else CHANCE / 10
         self.limit = math.log(chance) - math.log(tried or blocks * math.log(blocks) * sets)
 
     def _usual(self, latency: Cut, rate: Cut) -> tuple[Bool, Bool]:
@@ -749,7 +774,7 @@ class Search:
     def events(self) -> list[Event]:
         """Return what is worse than usual in any set, beyond chance."""
         out = self._short()
-        for number in range(len(self.sums.sets)):
+        for number in np.flatnonzero(self.among[0]).tolist():
             for usual, test in ((self.usual_latency[number], self.slower), (self.usual_rate[number], self.fewer)):
                 for stretch in stretches_where(~usual):
                     for event in self._of_stretch(number, stretch, usual, test):
@@ -793,8 +818,14 @@ class Search:
         Levels are cut by the noise of SEARCHED blocks, which is several times that of few where series wander.
         """
         out = []
-        ways = (self.latency, self.usual_latency, self._slow, self.slower), (self.rate, self.usual_rate, self._few, self.fewer)
-        for (levels, usual, beyond_of, test), few in product(ways, shares_of(len(self.sums.sets))):
+        slow, rare = self.among
+        ways = (
+            (slow, self.latency, self.usual_latency, self._slow, self.slower),
+            (rare, self.rate, self.usual_rate, self._few, self.fewer),
+        )
+        for (among, levels, usual, beyond_of, test), few in product(ways, shares_of(len(self.sums.sets))):
+            if not among[few].any():
+                continue
             level = np.array([np.repeat(range(len(own)), [end - first for first, end in own]) for own in levels[few]])
             found = []
             for length in SHORTEST:
@@ -807,7 +838,7 @@ class Search:
                 strength, first, end = max(stretches)
                 beside = usual[number].copy()
                 beside[first:end] = False
-                if strength > LEAST_SHORT and (event := test(number, first, end, beside)) is not None:
+                if among[number] and strength > LEAST_SHORT and (event := test(number, first, end, beside)) is not None:
                     out.append(event)
         return out
 
@@ -1299,31 +1330,26 @@ def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     counts = counts_of(ground, aside, stalled) if aside.any() else every_count(ground)
     if counts.blocks < LEAST_RUN:
         return []
-    found = _found(Search(ground, counts), aside, so_far)
-    slow = counts.fine[len(RANKS)]  # above p99
-    if ((slow * found.taken).sum(axis=1) > HIDES * slow.sum(axis=1)).any():
-        aside, stalled = aside | found.taken, stalled | found.taken
-        search = Search(ground, counts_of(ground, aside, stalled), chance=CHANCE / 10)  # the run has had most of its chance
-        hidden = [each for each in _found(search, aside, so_far).events if not _touches(search, each[0], found.taken)]
-        found = replace(found, events=[*found.events, *hidden])
-    events = [event for event, _ in found.events]
-    return [*found.drifts, *(mine for event, mine in found.events if not _comes_back(event, events, counts.blocks))]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a search finds: drifts, the events that are claimed, and the cells (G, T) that events take, claimed or not."""
-
-    drifts: list[Claim]
-    events: list[tuple[Event, Claim]]
-    taken: Bool
-
-
-def _found(search: Search, aside: Bool, so_far: Sequence[Claim]) -> Found:
-    """Return what a search finds beside the cells (G, T) left `aside`: the strongest event first, then what that leaves."""
-    counts = search.counts
+    search = Search(ground, counts)
     drifts = search.drifts()
-    pending = search.events()
+    events, taken = _events(search, aside, so_far)
+    told = [_drift(search, *each) for each in _drifts_left(search, drifts, events)]
+    slow = counts.fine[len(RANKS)]  # above p99
+    hidden = (slow * taken).sum(axis=1) > HIDES * slow.sum(axis=1)
+    if hidden.any():
+        aside, stalled = aside | taken, stalled | taken
+        search = Search(ground, counts_of(ground, aside, stalled), hidden=hidden, drifting=search.drifting)
+        events += [each for each in _events(search, aside, so_far)[0] if not _touches(search, each[0], taken)]
+    every = [event for event, _ in events]
+    return [*filter(None, told), *(mine for event, mine in events if not _comes_back(event, every, counts.blocks))]
+
+
+def _events(search: Search, aside: Bool, so_far: Sequence[Claim]) -> tuple[list[tuple[Event, Claim]], Bool]:
+    """Return the events that are claimed beside the cells (G, T) left `aside`, and the cells that events take, claimed or not.
+
+    The strongest event comes first, then what that leaves.
+    """
+    counts, pending = search.counts, search.events()
     open_ = ~aside  # what no event explains: beside that an event must matter, however much others are
     for event in pending:
         windows = slice(*(counts.first + block * counts.width for block in (event.first, event.end)))
@@ -1348,14 +1374,18 @@ def _found(search: Search, aside: Bool, so_far: Sequence[Claim]) -> Found:
         after = AFTER if event.measure == RATE else 1  # what waited arrives then
         search.free[members, max(event.first - 1, 0) : event.end + after] = False
         pending = [again for each in pending if each is not top and (again := search.again(each)) is not None]
-    taken = ~search.unclaimed(np.arange(len(search.free)))
-    # What drifts by what is told alone, as by a warm-up, does not in what that leaves.
+    return claims, ~search.unclaimed(np.arange(len(search.free)))
+
+
+def _drifts_left(
+    search: Search, drifts: list[tuple[int, float]], events: Sequence[tuple[Event, Claim]]
+) -> list[tuple[int, float]]:
+    """Return the drifts that what events leave has, too: what drifts by these alone, as by a warm-up, is none."""
     search.free[:] = True
-    for event, _ in claims:
+    for event, _ in events:
         if event.measure != RATE:
             search.free[search.sums.sets[event.number].members, event.first : event.end] = False
-    drifts = [(number, size) for number, size in drifts if _slope(search.level(number))[0] * size > 0]
-    return Found([drift for each in drifts if (drift := _drift(search, *each)) is not None], claims, taken)
+    return [(number, size) for number, size in drifts if _slope(search.level(number))[0] * size > 0]
 
 
 def _touches(search: Search, event: Event, taken: Bool) -> bool:
