@@ -178,6 +178,10 @@ class Counts:
         """Return how many blocks there are."""
         return int(self.over.shape[2])
 
+    def windows(self, first: int, end: int) -> slice:
+        """Return the windows of blocks `first` to `end`."""
+        return slice(*(self.first + block * self.width for block in (first, end)))
+
     def in_windows(self, blocks: Bool, *, beyond: bool = False) -> Bool:
         """Return for each window what is true of its block; `beyond` of those that lie in none."""
         own = np.repeat(blocks, self.width, axis=-1)
@@ -566,11 +570,10 @@ def _cut_rate(sums: Sums, noise: Noise, among: Bool, before: Cut | None = None) 
 
 
 def _cut(counted: Callable[[Int], Counted], noise: Float, among: Bool, blocks: int, before: Cut | None) -> Cut:
-    """Return the levels of the sets `among` all; those `before` were found with EASIER a penalty.
+    """Return the levels of the sets `among` all; of the others one level. `counted` is asked for few at a time.
 
-    `counted` is asked for few at a time.
-
-    So what was one level then is one still where noise is no more than that lower: no cut gained as much.
+    Those `before` were found with EASIER a penalty: what was one level then is one still where noise is no more than that lower,
+    as no cut gained as much.
     """
     levels, again, times = [[(0, blocks)]] * len(noise), np.flatnonzero(among), EASIER
     if before is not None:
@@ -1111,7 +1114,7 @@ class Search:
     def windows_of(self, event: Event) -> tuple[int, int]:
         """Return the first window of an event and the one after its last: where samples turn from usual to the event's."""
         counts = self.counts
-        own = slice(*(counts.first + block * counts.width for block in (event.first, event.end)))
+        own = counts.windows(event.first, event.end)
         (hits, of), now, then = self._fine(event, own)
         if event.measure == RATE:
             times = max(now, 0.05 * then) / then if then else 1.0
@@ -1352,8 +1355,7 @@ def _events(search: Search, aside: Bool, so_far: Sequence[Claim]) -> tuple[list[
     counts, pending = search.counts, search.events()
     open_ = ~aside  # what no event explains: beside that an event must matter, however much others are
     for event in pending:
-        windows = slice(*(counts.first + block * counts.width for block in (event.first, event.end)))
-        open_[search.sums.sets[event.number].members, windows] = False
+        open_[search.sums.sets[event.number].members, counts.windows(event.first, event.end)] = False
     claims: list[tuple[Event, Claim]] = []
     while pending:
         top = max(pending, key=lambda event: (search.stands_out(event, pending), event.strength))
@@ -1390,10 +1392,8 @@ def _drifts_left(
 
 def _touches(search: Search, event: Event, taken: Bool) -> bool:
     """Return whether an event lies beside what is taken (G, T), of most of its groups: it may be what that leaves of another."""
-    counts, members = search.counts, search.sums.sets[event.number].members
-    blocks = slice(max(event.first - 1, 0), event.end + 1)
-    windows = slice(*(counts.first + block * counts.width for block in (blocks.start, blocks.stop)))
-    return bool(taken[members, windows].any(axis=1).mean() > ALIKE)
+    near = search.counts.windows(max(event.first - 1, 0), event.end + 1)
+    return bool(taken[search.sums.sets[event.number].members, near].any(axis=1).mean() > ALIKE)
 
 
 def _comes_back(event: Event, events: Sequence[Event], blocks: int) -> bool:
