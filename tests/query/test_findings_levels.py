@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from effort import figure
 from ingest.core.layout import fio_layout
 from ingest.query.story.ground import DRIFT, EPISODE, MODES, RHYTHM, SECOND, STALL, STEP, Claim, ClaimedCells, Finding, Ground
-from ingest.query.story.segments import changes, gatherings
+from ingest.query.story.segments import PART, Search, changes, every_count, gatherings
 from ingest.query.story.shapes import beat_of, modes, periods_of, rhythms, stalls
 from ingest.query.story.story import joined, story_of
 from query.findings_runs import START, Run, ground_from, wander
@@ -44,7 +44,7 @@ def span_s(found: Claim | Finding) -> tuple[float, float]:
     return (found.start_ns - START) / SECOND, (found.end_ns - START) / SECOND
 
 
-def host_of(claim: Claim) -> str:
+def host_of(claim: Claim | Finding) -> str:
     """Return the host that a claim names, empty for all."""
     return dict(claim.who).get("host", "")
 
@@ -534,3 +534,79 @@ def test_pauses_of_members_while_all_do_less_are_chance() -> None:
     run = Run(61, hosts=8, windows=150, rate=4)
     run.rate[:, 60:75] *= 0.13
     assert {(found.kind, found.who) for found in story_of(run.ground()).findings} == {(EPISODE, ())}
+
+
+def test_what_a_rhythm_makes_slow_is_none_of_the_numbers_of_what_lasts_meanwhile() -> None:
+    """It took 1.6 times as long for 28 s, and that was told as 20 times, which the rhythm made."""
+    run = run_of(47)
+    run.level[1] += np.log(20) * (np.arange(WINDOWS) % 30 < 4)
+    run.level[1, 140:168] += np.log(1.6)
+    told = {found.kind: found for found in story_of(run.ground()).findings}
+    assert told.keys() == {RHYTHM, EPISODE}
+    assert told[EPISODE].times == pytest.approx(1.6, rel=0.15)
+
+
+def test_windows_that_are_of_an_episode_in_part_do_not_tell_how_bad_it_is() -> None:
+    """Of a closed loop most of what completes in the windows of an episode is of before and after it."""
+    run = Run(48, hosts=3, windows=WINDOWS, rate=100)
+    run.rate[1, 121:127], run.slow[1, 121:127] = 8, 1
+    run.rate[1, [120, 127]], run.slow[1, [120, 127]] = 40, 0.1
+    (found,) = story_of(run.ground()).findings
+    assert (found.kind, found.value.split(" ")[0]) == (EPISODE, "median") and found.times == pytest.approx(8, rel=0.15)
+
+
+@pytest.mark.parametrize(("factor", "windows"), [(1.7, 90), (4, 66)])
+def test_a_drift_of_all_is_told_of_all_however_each_wanders(factor: float, windows: int) -> None:
+    """Of some hosts a line did not fit better than two levels: the others were told one by one; of all it moved its own chance."""
+    run = Run(48, hosts=10, windows=windows, rate=40, phi=0.7)
+    run.level *= 2
+    run.level += np.log(np.linspace(1, factor, windows))
+    (found,) = story_of(run.ground()).findings
+    assert (found.kind, found.who) == (DRIFT, ())
+
+
+def test_while_all_are_so_slow_that_some_complete_nothing_none_of_these_has_stalled() -> None:
+    run = Run(52, hosts=26, windows=69, rate=40)
+    run.rate[:, 50:53] *= [[0.33, 0.06, 0.33]]
+    run.rate[:5, 51] = 0
+    run.level[:, 51] += np.log(24)
+    ground = run.ground()
+    assert stalls(ground) == []
+    assert [(found.kind, found.who) for found in story_of(ground).findings] == [(EPISODE, ())]
+
+
+def test_what_is_left_of_a_stretch_beside_its_highest_level_has_parts_of_its_own() -> None:
+    """An episode of 2 s, a minute a little slower than usual, and another episode: of the last nothing was told."""
+    run = Run(51, hosts=3, windows=200, rate=80)
+    run.level[1, 0:2] += np.log(17)
+    run.level[1, 2:60] += 0.12
+    run.level[1, 60:62] += np.log(6)
+    search = Search(ground := run.ground(), every_count(ground))
+    number = next(number for number, (who, _) in enumerate(search.sums.sets) if dict(who).get("host") == "b")
+    search.latency[number] = [(0, 2), (2, 60), (60, 62), (62, 200)]
+    assert search._parts(number, (0, 62), np.arange(200) >= 62, PART, slower=True) == [(0, 2), (60, 62), (2, 60)]
+
+
+def test_where_as_few_are_usual_as_are_not_both_wander() -> None:
+    """A level is held against what is near it: that wanders as much, so that twice the variance is what chance does."""
+    search = Search(ground := run_of(53).ground(), every_count(ground))
+    inside, usual = np.array([1000.0, 900, 500, 100, 0]), np.array([1000.0, 500, 100, 10, 0])
+    near, far = (search._strengths(np.array([1]), inside, held * usual, 0.5, np.array([400.0, 1, 1, 1, 1])) for held in (1, 1000))
+    assert near.max() == pytest.approx(far.max() / 2, rel=0.1)
+
+
+def test_an_episode_of_all_is_of_all_though_one_host_was_slower_for_longer_before() -> None:
+    """By its own quantiles, which that had made, it did not do the same: both others were told by themselves."""
+    run = run_of(46)
+    run.level[1, :165] += np.log(np.linspace(9, 7, 165))
+    run.level[:, 255:270] += np.log(3.5)
+    told = [(found.kind, host_of(found)) for found in story_of(run.ground()).findings]
+    assert sorted(told) == [(EPISODE, ""), (STEP, "b")]
+
+
+def test_what_a_stall_of_another_host_held_back_is_of_no_rhythm() -> None:
+    run = Run(55, hosts=3, windows=75, rate=150)
+    run.level[1] += np.log(15) * (np.arange(75) % 3 == 0)
+    run.rate[2, 16:24] = 0
+    run.waited = [(2, at, 1e9 * (at - 15.5)) for at in (24, 27) for _ in range(600)]
+    assert [host_of(found) for found in story_of(run.ground()).findings if found.kind == RHYTHM] == ["b"]

@@ -42,9 +42,9 @@ def test_pauses_that_come_and_go_are_no_step_and_the_first_half_that_was_slower_
     """
     (told,) = told_of("verdicts/hiccup.hlog.xz", NS)
     assert [found.text.split(". ")[0] for found in told.findings] == [
-        "the run was 3.11 times slower from 19:40:06.0 to 19:40:54.0: p99 116 ms (typical: 37.4 ms), the slowest operation took 349 ms",
-        "the run was 8.79 times slower from 19:40:08.0 to 19:40:23.0: p90 2.86 ms (typical: 325 µs), the slowest operation took 245 ms",
-        "the run was 8.63 times slower from 19:42:04.0 to 19:42:12.0: p90 2.08 ms (typical: 241 µs), the slowest operation took 598 ms",
+        "the run was 3.08 times slower from 19:40:06.0 to 19:40:54.0: p99 115 ms (typical: 37.4 ms), the slowest operation took 349 ms",
+        "the run was 8.48 times slower from 19:40:08.0 to 19:40:23.0: p90 2.76 ms (typical: 325 µs), the slowest operation took 245 ms",
+        "the run was 9.67 times slower from 19:42:04.0 to 19:42:12.0: p90 2.33 ms (typical: 241 µs), the slowest operation took 598 ms",
         "the run did 39 % of its usual work from 19:39:53.0 to 19:39:56.0",
         "the run did 54 % of its usual work from 19:42:17.0 to 19:42:18.0",
     ]

@@ -73,11 +73,13 @@ AGAINST = 10.0  # logarithm of the odds that windows are none of an event at an 
 WORN = math.log(10)  # times the time constant of what wears off, after which a tenth of it is left
 BENT = 1.06  # times the squares that a curve leaves of what drifts, beside a line that is level before or after a time
 EXCEPTED = 0.25  # of the groups of a set, that may not do what it does
+FAR_MOVED = 2.0  # times: no series wanders as far, so that its own first and last third need not tell it from all others
 STEADY, STILL = 1 / 8, 1 / 4  # of a drift, that the level moves at least from each third of the run to the next; hardly any more
 PART = 0.25  # of the height of the highest level, in logarithms, that those of one event have
 HIGHER = 0.5, 1.0  # such parts, where all of that is within chance
 AT_MOST = 3  # windows, of what may be shorter than they are
 FEW_BLOCKS = 6  # of a level whose ends are tried a block further in where it is no event
+LONG = 3  # windows of an event that tell how bad it is without those at its ends
 MOSTLY = 0.5  # of a window at an end of an event, that is of it
 WEARS_OFF = 0.1  # of what levels at the beginning of the run take longer
 INNER = 1.5  # times, that a level stands out of raised ones around it
@@ -449,7 +451,6 @@ def _noise(sums: Sums, usual: tuple[Bool, Bool] | None = None) -> Noise:
             of_kind[:, kind, :, at] = np.maximum(pool, 1) * steady
     for noise in (of_kind, times):
         noise[..., FARTHEST] = noise[..., FARTHEST - 1]
-    of_kind[1] *= UNSURE  # ends of a level lie where it differs most from what is beside it
     return Noise(sums.kinds, of_kind, times)
 
 
@@ -710,6 +711,9 @@ class Search:
         self.ground, self.counts = ground, counts
         self.sums = _sums(ground, counts)
         self.free = np.ones(counts.done.shape, np.bool_)
+        # Of each group (G) the number of the set that it is by itself.
+        alone = {int(each.members[0]): number for number, each in enumerate(self.sums.sets) if len(each.members) == 1}
+        self.alone = np.array([alone[group] for group in range(len(counts.done))])
         # By how much the level of each group drifts, a logarithm.
         self.drifting = np.zeros(len(counts.done)) if drifting is None else drifting
         low, middle, high = (np.array([np.interp(rank, TABLE, row) for row in counts.table]) for rank in (0.16, 0.5, 0.84))
@@ -747,21 +751,25 @@ class Search:
         fits better than two levels do, and moves from each third to the next.
         """
         slopes = np.array([_slope(self.level(number)) for number in range(len(self.sums.sets))])
-        of_group = np.zeros(len(self.drifting))
-        for number, each in enumerate(self.sums.sets):
-            if len(each.members) == 1:
-                of_group[each.members] = slopes[number, 0]
-        found = []
-        for number, together in enumerate(self.sums.sets):
-            size, strength = slopes[number]
-            same = of_group * np.sign(size) >= ALIKE * abs(size)
-            alike = same[together.members].all() and not self.drifting[together.members].any()
-            alike &= same.mean() <= ALIKE or number == 0  # where most of the groups do the same it is of all, or not told
-            strength = min(strength, self._thirds(number))
-            if alike and log_tail(strength) < math.log(CHANCE / len(slopes)):
-                self.drifting[together.members] = abs(size)
-                found.append((number, float(size)))
+        of_group = slopes[self.alone, 0]
+        found, limit = [], math.log(CHANCE / len(slopes))
+        for number, (size, strength) in enumerate(slopes):
+            moved = limit if abs(size) < math.log(FAR_MOVED) else math.log(CHANCE)
+            if log_tail(strength) < limit and log_tail(self._thirds(number)) < moved:
+                who = self._all_of(number, of_group * np.sign(size) >= ALIKE * abs(size))
+                if who is not None and not self.drifting[self.sums.sets[who].members].any():
+                    self.drifting[self.sums.sets[who].members] = abs(slopes[who, 0])
+                    found.append((who, float(slopes[who, 0])))
         return found
+
+    def _all_of(self, number: int, same: Bool) -> int | None:
+        """Return the widest set around that of a number whose groups (G) all do the `same`; None where most of a wider one do."""
+        mine = set(self.sums.sets[number].members.tolist())
+        for who, (_, members) in enumerate(self.sums.sets[: number + 1]):
+            alike = same[members].mean() if mine <= set(members.tolist()) else 0.0
+            if alike > ALIKE:
+                return who if alike == 1 else None
+        return None
 
     def _thirds(self, number: int) -> float:
         """Return how far the first and the last third of a set are apart, a chi-square, as sets of its kind wander."""
@@ -890,7 +898,8 @@ class Search:
             high += 1
         main = levels[low][0], levels[high][1]
         rest = [(stretch[0], main[0]), (main[1], stretch[1])]
-        return [main, *(part for part in rest if part[1] - part[0] > main[1] - main[0])]
+        longer = [each for each in rest if each[1] - each[0] > main[1] - main[0]]
+        return [main, *(own for each in longer for own in self._parts(number, each, usual, part, slower=slower))]
 
     def _within(self, event: Event) -> list[Event]:
         """Return the levels within a long event that stand out of it as an event does of the run: a pause within a warm-up."""
@@ -979,7 +988,7 @@ class Search:
     def _strengths(self, members: Int, inside: Float, beside: Float, level: float, noise: Float) -> Float:
         """Return how far each share, and all together, are above the usual ones: as chi-squares of one degree, 0 where not."""
         # Levels that wander move all latencies: by a deviation of `wander`, where the share asks for `moved` (in logarithms).
-        wander = float((noise[0] - 1) * math.pi / 2 / max(inside[0], 1) * self.spread[members].mean() ** 2)
+        wander = float((noise[0] - 1) * math.pi / 2 * (1 / max(inside[0], 1) + 1 / beside[0]) * self.spread[members].mean() ** 2)
         counted, limits = np.zeros((2, CLASSES))
         for at in range(CLASSES):
             counted[at] = self._chi(inside[at + 1], inside[at], beside[at + 1], beside[at]) / float(noise[at])
@@ -1048,16 +1057,21 @@ class Search:
         """Return the number of the set whose groups did the same in the blocks of an event: what makes their counts likeliest.
 
         Each set is given one effect (on the odds of its share, or on its rate) that all of its groups have, and no other group.
+        Each group is held against its own usual blocks: in those of others it may have an event of its own.
         """
         blocks = slice(event.first, event.end)
         noise = max(float(self.noise.of(event.number, event.end - event.first)[event.measure]), 1.0)
+        usual = (self.usual_rate if event.measure == RATE else self.usual_latency)[self.alone]
+        usual[:, blocks] = False
+        usual[~(usual & self.free).any(axis=1)] = event.usual
+        usual &= self.free
         if event.measure == RATE:
             hits = (self.counts.done * self.free)[:, blocks].sum(axis=1)
-            done, due = ((part * self.free)[:, event.usual].sum(axis=1) for part in (self.counts.done, self.counts.due))
-            usual = done / np.maximum(due, 1e-9) * (self.counts.due * self.free)[:, blocks].sum(axis=1)
-            return likeliest(self.sums.sets, rate_gains(hits, usual), noise)
-        over = self.counts.over[[event.measure + 1, 0]] * self.free
-        gains = share_gains(*over[..., blocks].sum(axis=-1), *over[..., event.usual].sum(axis=-1))
+            done, due = ((part * usual).sum(axis=1) for part in (self.counts.done, self.counts.due))
+            due_then = done / np.maximum(due, 1e-9) * (self.counts.due * self.free)[:, blocks].sum(axis=1)
+            return likeliest(self.sums.sets, rate_gains(hits, due_then), noise)
+        over = self.counts.over[[event.measure + 1, 0]]
+        gains = share_gains(*(over * self.free)[..., blocks].sum(axis=-1), *(over * usual).sum(axis=-1))
         return likeliest(self.sums.sets, gains, noise)
 
     def stands_out(self, event: Event, others: Sequence[Event]) -> bool:
@@ -1226,7 +1240,7 @@ def likeliest(sets: Sequence[Together], gains: Float, noise: float = math.inf) -
 
 
 def _slope(levels: Float) -> tuple[float, float]:
-    """Return by how much a line through levels moves in all, and how far that is from none, a chi-square; 0 if it is no drift."""
+    """Return by how much a line through levels moves in all, and how far that is from none, a chi-square: 0 if it is no drift."""
     known = np.flatnonzero(~np.isnan(levels))
     count = len(known)
     if count < LEAST_RUN:
@@ -1235,7 +1249,7 @@ def _slope(levels: Float) -> tuple[float, float]:
     centred, aside = values - values.mean(), at - at.mean()
     size = float(aside @ centred / (aside @ aside))
     if abs(size) < math.log(LEAST_TIMES):
-        return 0.0, 0.0
+        return size, 0.0
     rest = centred - size * aside
     below, places = np.cumsum(centred)[:-1], np.arange(1, count)
     two = float(centred @ centred - (below**2 * count / (places * (count - places))).max())  # squares left by two levels
@@ -1244,7 +1258,7 @@ def _slope(levels: Float) -> tuple[float, float]:
     # What gets quicker, and hardly any more in the last third, wears off, unless it is a line that is level from some time on.
     wears_off = size < 0 and moves[1] < STILL * abs(size) and _bend(levels)[1] == len(levels)
     if rest @ rest >= two or min(moves) < STEADY * abs(size) or wears_off:
-        return 0.0, 0.0
+        return size, 0.0
     phi = float(np.clip(kept_share(float(rest[1:] @ rest[:-1] / max(rest @ rest, 1e-300)), count), 0, 0.95))
     white = whitened(np.stack([values, np.ones(count), at]), phi)
     solution, squares, *_ = np.linalg.lstsq(white[1:].T, white[0], rcond=None)
@@ -1317,19 +1331,23 @@ TOLD = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 Measured = tuple[str, float, float]  # a percentile, its usual value and the one reached in ns
 
 
+def stalled_cells(ground: Ground, so_far: Sequence[Claim]) -> Bool:
+    """Return the cells (G, T) of stalls after which something came late: latencies of these are of the stall."""
+    stalled = np.zeros(ground.shape, np.bool_)
+    for claim in so_far:
+        if claim.kind == STALL and claim.value_ns is not None:
+            near = ground.near(claim.start_ns, claim.end_ns)
+            stalled |= claim.cells.dense | ground.cells(sorted(covered_groups(ground, claim.who)), near)
+    return stalled
+
+
 def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     """Return the claims about levels that change over a run: episodes, steps, drifts, edges, shares of modes, rates that fall.
 
     Where what is found makes the p99 of a member, what that hides is looked for in the rest, by the quantiles of that.
     """
-    aside, stalled = np.zeros((2, *ground.shape), np.bool_)
-    for claim in so_far:
-        if claim.kind == RHYTHM:
-            aside |= claim.cells.dense
-        elif claim.kind == STALL and claim.value_ns is not None:
-            near = ground.near(claim.start_ns, claim.end_ns)
-            stalled |= claim.cells.dense | ground.cells(sorted(covered_groups(ground, claim.who)), near)
-    aside |= stalled
+    stalled = stalled_cells(ground, so_far)
+    aside = np.logical_or.reduce([stalled, *(claim.cells.dense for claim in so_far if claim.kind == RHYTHM)])
     counts = counts_of(ground, aside, stalled) if aside.any() else every_count(ground)
     if counts.blocks < LEAST_RUN:
         return []
@@ -1366,7 +1384,7 @@ def _events(search: Search, aside: Bool, so_far: Sequence[Claim]) -> tuple[list[
         own = [event for event in pending if event.number == number and _overlap(event, top) >= ALIKE]
         event = max(own, key=lambda event: (event.inner, event.strength), default=search.of_set(top, number))
         alone = top.inner and not own and search.again(event) is None  # nothing stands out of raised levels of that set
-        claimed = None if alone else _claim(search, event, open_, so_far)
+        claimed = None if alone else _claim(search, event, aside, open_, so_far)
         if claimed is None and top.measure == RATE:  # it explains nothing of what is slow then
             pending = [each for each in pending if each is not top]
             continue
@@ -1387,7 +1405,8 @@ def _drifts_left(
     for event, _ in events:
         if event.measure != RATE:
             search.free[search.sums.sets[event.number].members, event.first : event.end] = False
-    return [(number, size) for number, size in drifts if _slope(search.level(number))[0] * size > 0]
+    left = [_slope(search.level(number)) for number, _ in drifts]
+    return [each for each, (size, strength) in zip(drifts, left, strict=True) if strength and size * each[1] > 0]
 
 
 def _touches(search: Search, event: Event, taken: Bool) -> bool:
@@ -1423,8 +1442,11 @@ def not_made_up(lost: float, done: Float, due: Float | float) -> float:
     return rest if not burst or rest > 3 * math.sqrt(lost) else 0.0
 
 
-def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -> Claim | None:
-    """Return the claim of an event; None where its latencies may lie in one bin, or are little beside `open_` excess."""
+def _claim(search: Search, event: Event, aside: Bool, open_: Bool, so_far: Sequence[Claim]) -> Claim | None:
+    """Return the claim of an event; None where its latencies may lie in one bin, or are little beside `open_` excess.
+
+    What lies `aside` is of a stall or a rhythm, and so are its latencies.
+    """
     ground, counts = search.ground, search.counts
     together = search.sums.sets[event.number]
     members, number = together.members, event.number
@@ -1447,8 +1469,12 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
     begin, stop = search.mostly(event, first, end)
     core = np.zeros_like(inside)
     core[begin:stop] = True
-    # What others have claimed is none of either.
-    sides = search.unclaimed(members) & core, beside if beside.any() else np.broadcast_to(usual, beside.shape)
+    # What others have claimed is none of either, nor are windows at the ends of a long one: what is usual lies in them, too.
+    own = search.unclaimed(members) & ~aside[members] & core
+    tops = ground.top_ns[members][own if own.any() else np.broadcast_to(core, own.shape)]
+    if stop - begin >= LONG:
+        own[:, [begin] * (begin > 0) + [stop - 1] * (stop < len(core))] = False
+    sides = own, beside if beside.any() else np.broadcast_to(usual, beside.shape)
     reached = measured(ground, members, *sides) if slower is not None and takes else None
     missing = search.lost(event) if fewer is not None else 0.0
     rate = 1.0 if fewer is None else search.share_of_rate(event.number, event.first, event.end)
@@ -1460,7 +1486,7 @@ def _claim(search: Search, event: Event, open_: Bool, so_far: Sequence[Claim]) -
         kind, details = EDGE, {"first": at_start, "slower": reached is not None, "fewer": fewer is not None}
     elif (at_start or at_end) and reached is not None:
         return _step(search, event, (inside, usual), reached, so_far)
-    top_ns = float(known_most(ground.top_ns[members][:, core]))
+    top_ns = float(known_most(tops))
     name, typical, value = reached or ("", 0.0, 0.0)
     span = ground.span(begin, stop - 1)
     few = kind == EPISODE and event.measure != RATE and name not in ("", "p50")

@@ -82,6 +82,7 @@ from ingest.query.story.segments import (
     sets_of,
     share_gains,
     shares_of,
+    stalled_cells,
     stretches_where,
     wandering,
 )
@@ -132,14 +133,15 @@ def stalls(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
     None where samples of that time are known to be missing (rows that a log has lost look like a stall), but where one that
     completes then was under way for as long: it is known what it waited for. None where what completes is slow, and none late.
     """
-    claims, dark = [], np.zeros(ground.shape, np.bool_)
+    claims, dark, slow = [], *np.zeros((2, *ground.shape), np.bool_)
     for who, members in ground.once(sets_of):
         for gap in gaps(ground.samples[members].sum(axis=0).astype(np.float64), ground):
             if dark[members, gap.first : gap.last].any():
                 continue
             stall = _stall(gap, members.tolist(), who, ground)
             waited = (stall.value_ns or 0) >= WAITED * (gap.end_ns - gap.start_ns)
-            if stall.value_ns is None and _is_slow(ground, members, gap):
+            slow[members, gap.first : gap.last] |= stall.value_ns is None and _is_slow(ground, members, gap)
+            if stall.value_ns is None and slow[members, gap.first : gap.last].any():  # of some of them nothing may complete
                 continue
             if not waited and is_lost(ground, members.tolist(), gap.start_ns, gap.end_ns):
                 continue
@@ -1032,14 +1034,20 @@ class Beat:
         return inside
 
 
-def rhythms(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
-    """Return the rhythms of a run: of all members, of those of a host or an operation, of each."""
+def rhythms(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
+    """Return the rhythms of a run: of all members, of those of a host or an operation, of each.
+
+    What a stall held back is of none of them, whenever it came.
+    """
     whole = np.flatnonzero(ground.whole)
     span = slice(int(whole[0]), int(whole[-1]) + 1)
     if span.stop - span.start <= LEAST_PERIODS * RHYTHM_LEAST_WINDOWS + 1:
         return []
     sets = ground.once(sets_of)
-    fine = every_count(ground).fine[:, :, span]
+    fine, stalled = every_count(ground).fine[:, :, span], stalled_cells(ground, so_far)[:, span]
+    if stalled.any():
+        fine = fine.copy()
+        fine[[*range(CLASSES + 1), LOGS]] *= ~stalled
     likely = []
     for measure, place in MEASURES.items():
         series = _series(sets, fine, place)
