@@ -610,3 +610,9 @@ def test_what_a_stall_of_another_host_held_back_is_of_no_rhythm() -> None:
     run.rate[2, 16:24] = 0
     run.waited = [(2, at, 1e9 * (at - 15.5)) for at in (24, 27) for _ in range(600)]
     assert [host_of(found) for found in story_of(run.ground()).findings if found.kind == RHYTHM] == ["b"]
+
+
+def test_the_last_event_of_a_rhythm_that_the_end_of_the_run_cuts_off_is_of_it() -> None:
+    run = run_of(56)
+    run.level += np.log(2.6) * (((np.arange(WINDOWS) - 10) % 12 < 3) & (np.arange(WINDOWS) > 60))
+    assert [found.kind for found in story_of(run.ground()).findings] == [RHYTHM]

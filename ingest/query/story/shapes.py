@@ -1236,10 +1236,11 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
     """Return the claim of a rhythm, with how slow its windows are against all others; None where that is hardly slower."""
     members, count, step = together.members, span.stop - span.start, ground.step_ns
     during, usual = np.zeros((2, ground.shape[1]), np.bool_)
-    during[span] = beat.windows(count)
-    usual[span] = ~during[span]
     first, last = max(math.floor(beat.first), 0), min(math.ceil(beat.end), count)
     first, last = (0 if first < beat.period else first), (count if count - last < beat.period else last)
+    # Until the end of the run there may be one more, of which a part is there.
+    during[span] = (replace(beat, end=float(count)) if last == count else beat).windows(count)
+    usual[span] = ~during[span]
     missing, value = 0.0, None
     if measure == MISSING:
         then, typical = ground.samples[members][:, during], median(ground.samples[members][:, usual], axis=1)
