@@ -616,3 +616,13 @@ def test_the_last_event_of_a_rhythm_that_the_end_of_the_run_cuts_off_is_of_it() 
     run = run_of(56)
     run.level += np.log(2.6) * (((np.arange(WINDOWS) - 10) % 12 < 3) & (np.arange(WINDOWS) > 60))
     assert [found.kind for found in story_of(run.ground()).findings] == [RHYTHM]
+
+
+def test_an_outage_that_is_no_stall_is_as_long_as_what_waited_for_it() -> None:
+    """With few operations a second too few windows are dark. It was told for the two in which all that waited completed."""
+    run = Run(57, hosts=3, windows=200, rate=22)
+    run.rate[1, 120:125] = [14, 5, 0, 0, 10]
+    run.waited = [(1, 123 + (number > 15), 2.8e9 * (number + 1) / 70) for number in range(70)]
+    slower = [claim for claim in changes(run.ground()) if claim.value_ns]
+    assert [host_of(claim) for claim in slower] == ["b"]
+    assert span_s(slower[0]) == pytest.approx((121.5, 124.3), abs=0.3)

@@ -1174,6 +1174,12 @@ class Search:
         more = np.maximum(hits - then * of, 0.0)[first:end]
         return int(np.average(self.ground.start_ns[first:end], weights=more + 1e-9)) + self.ground.step_ns // 2
 
+    def hardly(self, event: Event, first: int, took_ns: float) -> bool:
+        """Return whether before window `first`, for as long as an operation of an event took, hardly anything came but late."""
+        before = slice(max(first - round(took_ns / self.ground.step_ns) + 1, 0), first)
+        fine = self.counts.fine[:, self.sums.sets[event.number].members, before].sum(axis=(1, 2))
+        return bool(fine[0] - fine[2] <= HARDLY * fine[DUE] > 0)  # what is above p90 may have waited
+
     def _part(self, event: Event, first: int, end: int, *, at_end: bool) -> float:
         """Return how much of the first or last window of an event is of it, as the others of it are."""
         if end - first < 2:
@@ -1489,9 +1495,13 @@ def _claim(search: Search, event: Event, aside: Bool, open_: Bool, so_far: Seque
     top_ns = float(known_most(tops))
     name, typical, value = reached or ("", 0.0, 0.0)
     span = ground.span(begin, stop - 1)
-    few = kind == EPISODE and event.measure != RATE and name not in ("", "p50")
-    # An outage is as long as what waited for it, which completed at once.
-    if few and stop - begin <= min(AT_MOST, 1 + math.ceil(top_ns / ground.step_ns)) and top_ns >= PART * ground.step_ns:
+    waited = kind == EPISODE and event.measure != RATE and reached is not None and top_ns >= PART * ground.step_ns
+    # An outage is as long as what waited for it, which completed at once: a few operations, or all that did meanwhile.
+    if (
+        waited
+        and stop - begin <= min(AT_MOST, 1 + math.ceil(top_ns / ground.step_ns))
+        and (name != "p50" or search.hardly(event, begin, top_ns))
+    ):
         ended = search.middle(event, begin, stop)
         span = ended - round(top_ns), ended
     return Claim(
