@@ -341,7 +341,7 @@ class _Call:
             return summary
         if wanted:
             return JSON if b'"fio version"' in start and wanted in (HIST, RAW) else wanted
-        for line in all_formats() if start else ():  # loading them takes 40 ms, and there is nothing to know an empty file by
+        for line in all_formats() if start else ():  # there is nothing to know an empty file by, and loading them takes 40 ms
             if line.by_head(path, start, named=named) or (line not in CORE and line.by_name(name)):
                 return line.name
         return refused.known_by_head(path, start)

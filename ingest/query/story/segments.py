@@ -73,7 +73,7 @@ AGAINST = 10.0  # logarithm of the odds that windows are none of an event at an 
 WORN = math.log(10)  # times the time constant of what wears off, after which a tenth of it is left
 BENT = 1.06  # times the squares that a curve leaves of what drifts, beside a line that is level before or after a time
 EXCEPTED = 0.25  # of the groups of a set, that may not do what it does
-FAR_MOVED = 2.0  # times: no series wanders as far, so that its own first and last third need not tell it from all others
+TWICE = 2.0  # as slow: hardly a series wanders as far, so that its thirds are one test, not one of all sets
 STEADY, STILL = 1 / 8, 1 / 4  # of a drift, that the level moves at least from each third of the run to the next; hardly any more
 PART = 0.25  # of the height of the highest level, in logarithms, that those of one event have
 HIGHER = 0.5, 1.0  # such parts, where all of that is within chance
@@ -754,7 +754,7 @@ class Search:
         of_group = slopes[self.alone, 0]
         found, limit = [], math.log(CHANCE / len(slopes))
         for number, (size, strength) in enumerate(slopes):
-            moved = limit if abs(size) < math.log(FAR_MOVED) else math.log(CHANCE)
+            moved = limit if abs(size) < math.log(TWICE) else math.log(CHANCE)
             if log_tail(strength) < limit and log_tail(self._thirds(number)) < moved:
                 who = self._all_of(number, of_group * np.sign(size) >= ALIKE * abs(size))
                 if who is not None and not self.drifting[self.sums.sets[who].members].any():
@@ -1174,8 +1174,8 @@ class Search:
         more = np.maximum(hits - then * of, 0.0)[first:end]
         return int(np.average(self.ground.start_ns[first:end], weights=more + 1e-9)) + self.ground.step_ns // 2
 
-    def hardly(self, event: Event, first: int, took_ns: float) -> bool:
-        """Return whether before window `first`, for as long as an operation of an event took, hardly anything came but late."""
+    def stopped_before(self, event: Event, first: int, took_ns: float) -> bool:
+        """Return whether hardly anything but what was late completed before window `first`, for as long as an operation took."""
         before = slice(max(first - round(took_ns / self.ground.step_ns) + 1, 0), first)
         fine = self.counts.fine[:, self.sums.sets[event.number].members, before].sum(axis=(1, 2))
         return bool(fine[0] - fine[2] <= HARDLY * fine[DUE] > 0)  # what is above p90 may have waited
@@ -1495,13 +1495,10 @@ def _claim(search: Search, event: Event, aside: Bool, open_: Bool, so_far: Seque
     top_ns = float(known_most(tops))
     name, typical, value = reached or ("", 0.0, 0.0)
     span = ground.span(begin, stop - 1)
-    waited = kind == EPISODE and event.measure != RATE and reached is not None and top_ns >= PART * ground.step_ns
     # An outage is as long as what waited for it, which completed at once: a few operations, or all that did meanwhile.
-    if (
-        waited
-        and stop - begin <= min(AT_MOST, 1 + math.ceil(top_ns / ground.step_ns))
-        and (name != "p50" or search.hardly(event, begin, top_ns))
-    ):
+    waited = kind == EPISODE and event.measure != RATE and reached is not None and top_ns >= PART * ground.step_ns
+    waited = waited and stop - begin <= min(AT_MOST, 1 + math.ceil(top_ns / ground.step_ns))
+    if waited and (name != "p50" or search.stopped_before(event, begin, top_ns)):
         ended = search.middle(event, begin, stop)
         span = ended - round(top_ns), ended
     return Claim(
