@@ -9,14 +9,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from ingest.core.coverage import Caveat, Missing
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.query.story.ground import EDGE, EPISODE, IMBALANCE, STALL, Claim, Ground, grounds, is_lost, most_times
+from ingest.query.story.ground import EDGE, EPISODE, IMBALANCE, RHYTHM, STALL, Claim, Ground, grounds, is_lost, most_times
 from ingest.query.story.segments import changes
 from ingest.query.story.shapes import beside_peers, stalls
 from ingest.query.story.story import story_of
+from query.findings_runs import START, Run
 
 SECOND = 1_000_000_000
 
@@ -135,3 +138,67 @@ def test_what_is_made_up_for_at_once_afterwards_did_not_fail_to_happen(tmp_path:
     found = [each for each in story_of(ground_of(tmp_path)).findings if dict(each.who) == {"host": "h2"}]
     assert {each.kind for each in found} & {STALL, EPISODE}
     assert any("did not happen" in each.text for each in found) == (how == "never")
+
+
+def slower(run: Run, hosts: slice, stretch: slice) -> None:
+    run.level[hosts, stretch] += np.log(2)
+
+
+def less(run: Run, hosts: slice, stretch: slice) -> None:
+    run.rate[hosts, stretch] *= 0.4
+
+
+def stopped(run: Run, hosts: slice, stretch: slice) -> None:
+    """Nothing for 5 s; then what waited completes."""
+    first = (stretch.start + stretch.stop) // 2
+    run.rate[hosts, first : first + 5] = 0
+    run.waited += [(host, first + 5, 5e9) for host in range(*hosts.indices(len(run.rate))) for _ in range(8)]
+
+
+def in_turn(run: Run, hosts: slice, stretch: slice) -> None:
+    run.level[hosts, stretch][:, ::10] += 1
+    run.level[hosts, stretch][:, 1::10] += 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("lacks", ["its end", "its beginning", "what lies between"])
+@pytest.mark.parametrize("event", [slower, less, stopped, in_turn])
+@pytest.mark.parametrize(("hosts", "known"), [(2, 1), (3, 2), (4, 1), (6, 3)])
+def test_a_host_without_data_does_nothing_of_what_others_do_then(
+    seed: int, lacks: str, event: Callable[[Run, slice, slice], None], hosts: int, known: int
+) -> None:
+    """`all hosts were 2.01 times slower`, of two, one of which had no data then: what it did is not known."""
+    run = Run(seed, hosts=hosts, windows=400, phi=0.3)
+    stretch, dark = {
+        "its end": (slice(240, 380), slice(220, 400)),
+        "its beginning": (slice(20, 160), slice(0, 180)),
+        "what lies between": (slice(130, 270), slice(110, 290)),
+    }[lacks]
+    event(run, slice(known), stretch)
+    run.rate[known:] = 200
+    run.rate[known:, dark] = 0
+    ground = run.ground()
+    if lacks == "what lies between":  # at an end of a log nothing need be told
+        begin, end = (START + at * SECOND for at in (dark.start, dark.stop))
+        said = Caveat("lost-rows", "x.log", "rows are not in the log")
+        lost = (Missing({"host": host}, begin, end, None, 0, None, said) for host, _ in run.groups[known:])
+        ground = replace(ground, missing=tuple(lost))
+    found = [finding for finding in story_of(ground).findings if finding.kind in (STALL, EPISODE, EDGE, RHYTHM)]
+    assert found
+    for finding in found:
+        alone = dict(finding.who).get("host")
+        assert alone in {host for host, _ in run.groups[:known]} if alone else known > 1, finding.text
+        assert finding.text.startswith(f"{alone} " if alone else f"{known} of {hosts} hosts "), finding.text
+        others = "Of the others" if hosts - known > 1 else "Of the other"
+        assert (f". {others} there is no data then." in finding.text) == (not alone)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("event", [slower, less])
+def test_hosts_without_data_do_not_make_one_of_two_all(seed: int, event: Callable[[Run, slice, slice], None]) -> None:
+    """Of four, two have no data when one is slow: the one that was not is half of those of which anything is known."""
+    run = Run(seed, windows=400, rate=2000, phi=0.3)
+    event(run, slice(1), slice(240, 380))
+    run.rate[2:, 230:] = 0
+    found = [finding for finding in story_of(run.ground()).findings if finding.kind in (EPISODE, EDGE)]
+    assert {finding.who for finding in found} == {(("host", "a"),)}

@@ -334,6 +334,7 @@ class Story:
 MOST_WINDOWS = 720
 MOST_CELLS = 1 << 18  # windows of all groups together: about 250 MB
 LEAST_STEP_NS = 100 * MS
+ENOUGH = 5.0  # samples that a group does usually: that it does none then is no chance
 LOCAL = 0.9  # of a run: what is missing of more of it says nothing of a stretch
 HOST, OP, JOB = "host", "op", "job"
 MEMBERS = (HOST, "volume", JOB)
@@ -610,6 +611,29 @@ def is_lost(ground: Ground, codes: Collection[int], start_ns: int, end_ns: int, 
     spans = (entry.span for entry in _missing_of(ground, codes) if _says_when(ground, entry))
     inside = ((max(begin, start_ns), min(end, end_ns)) for begin, end in spans)
     return _union_ns(inside) >= share * (end_ns - start_ns)
+
+
+def without_data(ground: Ground, codes: Collection[int], start_ns: int, end_ns: int) -> frozenset[int]:
+    """Return of some groups those of which there is no data for half of a stretch, in which they would have done something.
+
+    Before their first and after their last window, or where samples are missing: they are not slow then, nor idle. An operation
+    that completes later says of the time in which it was under way.
+    """
+    groups, (dark, rate) = np.array(sorted(codes), np.int64), ground.once(_dark)
+    low, high = int(start_ns - ground.start_ns[0]) // ground.step_ns, -(int(ground.start_ns[0] - end_ns) // ground.step_ns)
+    inside = dark[groups, max(low, 0) : max(high, low + 1, 1)]
+    lacks = (2 * inside.sum(axis=1) >= inside.shape[1]) & (rate[groups] * inside.sum(axis=1) >= ENOUGH)
+    return frozenset(groups[lacks].tolist())
+
+
+def _dark(ground: Ground) -> tuple[Bool, Float]:
+    """Return in which windows (G, T) it is not known what groups did, and how much they do in a window (G)."""
+    filled, at = ground.samples > 0, np.arange(ground.shape[1])
+    first, last = filled.argmax(axis=1)[:, None], ground.shape[1] - 1 - filled[:, ::-1].argmax(axis=1)[:, None]
+    began = np.where(filled, at - np.nan_to_num(ground.top_ns) // ground.step_ns, np.inf)
+    under_way = np.minimum.accumulate(began[:, ::-1], axis=1)[:, ::-1] <= at
+    dark: Bool = ((at < first) | (at > last) | (lost_windows(ground) & ~filled)) & ~under_way
+    return dark, ground.samples.sum(axis=1) / np.maximum((~dark).sum(axis=1), 1)
 
 
 def lost_windows(ground: Ground) -> Bool:

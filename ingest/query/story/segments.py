@@ -1065,14 +1065,15 @@ class Search:
         usual[:, blocks] = False
         usual[~(usual & self.free).any(axis=1)] = event.usual
         usual &= self.free
+        known = (self.counts.over[0] + self.counts.due)[:, blocks].any(axis=1)
         if event.measure == RATE:
             hits = (self.counts.done * self.free)[:, blocks].sum(axis=1)
             done, due = ((part * usual).sum(axis=1) for part in (self.counts.done, self.counts.due))
             due_then = done / np.maximum(due, 1e-9) * (self.counts.due * self.free)[:, blocks].sum(axis=1)
-            return likeliest(self.sums.sets, rate_gains(hits, due_then), noise)
+            return likeliest(self.sums.sets, rate_gains(hits, due_then), noise, known)
         over = self.counts.over[[event.measure + 1, 0]]
         gains = share_gains(*(over * self.free)[..., blocks].sum(axis=-1), *(over * usual).sum(axis=-1))
-        return likeliest(self.sums.sets, gains, noise)
+        return likeliest(self.sums.sets, gains, noise, known)
 
     def stands_out(self, event: Event, others: Sequence[Event]) -> bool:
         """Return whether an event is to be told before a longer one of the same set around it.
@@ -1229,18 +1230,19 @@ def rate_gains(done: Float, usual: Float) -> Float:
     return gains
 
 
-def likeliest(sets: Sequence[Together], gains: Float, noise: float = math.inf) -> int:
+def likeliest(sets: Sequence[Together], gains: Float, noise: float = math.inf, known: Bool | None = None) -> int:
     """Return the number of the set that is likeliest: one effect that all of its groups have, and no other.
 
-    Not one of which more than EXCEPTED speak against that effect, beyond what makes them vary by `noise` more than counting does:
-    what some of its groups do is none of all.
+    Not one of which more than EXCEPTED of those `known` (G) speak against that effect, beyond what makes them vary by `noise`
+    more than counting does: what some of its groups do is none of all.
     """
-    totals = np.empty(len(sets))
+    totals, held = np.empty(len(sets)), np.ones(len(gains)) if known is None else known
     for number, together in enumerate(sets):
         own = gains[together.members]
         added = own.sum(axis=0)
         best = int(added.argmax())
-        totals[number] = added[best] if (own[:, best] < -AGAINST * noise).mean() <= EXCEPTED else -np.inf
+        against = (own[:, best] < -AGAINST * noise).sum()
+        totals[number] = added[best] if against <= EXCEPTED * held[together.members].sum() else -np.inf
     # The widest set that is about as likely as the best: its sets come first.
     return int(np.flatnonzero(totals >= totals.max() - max(2.0, 0.02 * totals.max()))[0])
 

@@ -50,6 +50,7 @@ from ingest.query.story.ground import (
     numbers_by,
     peers_of,
     shared_ns,
+    without_data,
 )
 from ingest.query.story.segments import changes
 from ingest.query.story.shapes import beside_peers, failures, modes, of_the_tail, omissions, rhythms, stalls
@@ -264,7 +265,7 @@ def story_of(ground: Ground, source: str = "", question: Question = WHOLE, detec
     for detect in DETECTORS if detectors is None else detectors:
         claims += detect(ground, claims)
     parts = ground.finer or ground  # claims may name these
-    kept = unexplained_claims(parts, joined(parts, claims))
+    kept = unexplained_claims(parts, with_data(ground, joined(parts, claims)))
     facts = [claim for claim in kept if claim.kind == MODES and not claim.details["changes"]]
     kept = [claim for claim in kept if claim.kind != MODES or claim.details["changes"]]
     excess = excess_with_peers(ground, kept)
@@ -333,6 +334,29 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
         return {at for who in hosts[number] for at in at_host[who]} if hosts[number] else range(len(claims))
 
     return [claim for number, claim in enumerate(claims) if not any(explains(at, number) for at in near(number))]
+
+
+def with_data(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
+    """Return the claims, each about the groups alone that have data then; where no labels describe these, with their number.
+
+    What is said of a set is so of those of which anything is known: where one is left, it is about that.
+    """
+    parts, names = ground.finer or ground, {name for name, _ in ground.groups[0]}
+
+    def members(codes: Iterable[int]) -> int:
+        return len({tuple(label for label in member(parts.groups[code]) if label[0] in names) for code in codes})
+
+    def narrowed(claim: Claim) -> Claim | None:
+        groups = covered_groups(parts, claim.who)
+        left = groups - without_data(parts, groups, claim.start_ns, claim.end_ns)
+        if left == groups or not left:
+            return claim if left else None
+        who, known, every = described(parts, left), members(left), members(groups)
+        if who is not None or known == every:
+            return replace(claim, who=claim.who if who is None else who)
+        return replace(claim, details={**claim.details, "known": known, "every": every})
+
+    return [claim for claim in map(narrowed, claims) if claim is not None]
 
 
 def excess_with_peers(ground: Ground, claims: Sequence[Claim]) -> Float:

@@ -76,8 +76,10 @@ def words_of(claim: Claim, ground: Ground, share: float, source: str) -> Words:
         number = about(claim.missing)
         tail += f"{f'; {number}' if tail else f' {number.capitalize()}'} completions did not happen (estimate)"
     tail += "." if tail else ""
+    others = claim.details.get("every", 0) - claim.details.get("known", 0)
+    rest = f" Of the other{'s' * (others > 1)} there is no data then." if others else ""
     return Words(
-        text=sentence_of(claim, ground, claim.details) + tail,
+        text=sentence_of(claim, ground, claim.details) + rest + tail,
         tail=tail,
         value=_reached(claim),
         consistent=consistent,
@@ -142,6 +144,15 @@ def name_of(who: Labels, ground: Ground) -> str:
     return " ".join([*names, *([op] if op else [])])
 
 
+def subject(claim: Claim, ground: Ground) -> tuple[str, bool]:
+    """Return who a claim is about in words, and whether these are several: 5 of 10 hosts, where the others have no data then."""
+    name, details = name_of(claim.who, ground), claim.details
+    several = name.startswith("all ")
+    if several and "known" in details:
+        name = name.replace("all", f"{details['known']:,} of {details['every']:,}", 1)
+    return name, several
+
+
 def range_words(claim: Claim, ground: Ground) -> str:
     """Return from when to when."""
     return f"from {moment(claim.start_ns, ground)} to {moment(claim.end_ns, ground)}"
@@ -193,7 +204,7 @@ def _since(stamp_ns: int, ground: Ground) -> str:
 def _stall(claim: Claim, ground: Ground, details: Details) -> str:
     completed = "nothing" if details["silent"] else "hardly anything"
     long = f"{shown(details['gap_ns'])}{' at least' if details['open'] else ''}"
-    gap = f"{name_of(claim.who, ground)} stalled {range_words(claim, ground)}: {completed} completed for {long}"
+    gap = f"{subject(claim, ground)[0]} stalled {range_words(claim, ground)}: {completed} completed for {long}"
     if claim.value_ns is None:
         return f"{gap}, and no late completion came afterwards."
     late = "one operation" if claim.samples == 1 else f"{claim.samples:,} operations"
@@ -221,14 +232,14 @@ def _percentile(claim: Claim) -> str:
 
 
 def _was(claim: Claim, ground: Ground) -> str:
-    name = name_of(claim.who, ground)
-    return f"{name} {'were' if name.startswith('all ') else 'was'}"
+    name, several = subject(claim, ground)
+    return f"{name} {'were' if several else 'was'}"
 
 
 def _episode(claim: Claim, ground: Ground, details: Details) -> str:
     if claim.value_ns is None:
-        name = name_of(claim.who, ground)
-        usual = f"{'their' if name.startswith('all ') else 'its'} usual work"
+        name, several = subject(claim, ground)
+        usual = f"{'their' if several else 'its'} usual work"
         share = f"{PERCENT * details['rate']:.0f} % of {usual}" if details["rate"] >= 0.01 else "nothing"
         return f"{name} did {share} {range_words(claim, ground)}."
     return (
@@ -257,7 +268,7 @@ def _edge(claim: Claim, ground: Ground, details: Details) -> str:
 
 
 def _step(claim: Claim, ground: Ground, details: Details) -> str:
-    name, at = name_of(claim.who, ground), moment(details["at_ns"], ground)
+    name, at = subject(claim, ground)[0], moment(details["at_ns"], ground)
     levels = f"{_measure(details)} went from {shown(details['from_ns'])} to {shown(details['to_ns'])}"
     if details["to_ns"] > details["from_ns"]:
         return f"{name} became {_ratio(claim)} times slower at {at} and stayed so: {levels}."
@@ -272,7 +283,7 @@ def _drift(claim: Claim, ground: Ground, details: Details) -> str:
         when, levels = f"until {moment(claim.end_ns, ground)}", f"{levels} tenth of the run"
     elif claim.start_ns > ground.start_ns[0] + ground.step_ns:
         when, levels = f"from {moment(claim.start_ns, ground)} on", f"{levels} tenth of the run"
-    became = f"{name_of(claim.who, ground)} became {_ratio(claim)} times {way} little by little {when}"
+    became = f"{subject(claim, ground)[0]} became {_ratio(claim)} times {way} little by little {when}"
     return f"{became}: {_measure(details)} went {levels}."
 
 
@@ -291,7 +302,7 @@ def _ratio(claim: Claim) -> str:
 
 def _rhythm(claim: Claim, ground: Ground, details: Details) -> str:
     missing = details["measure"] == MISSING
-    what = f"{name_of(claim.who, ground)} completed fewer operations" if missing else f"{_was(claim, ground)} slower"
+    what = f"{subject(claim, ground)[0]} completed fewer operations" if missing else f"{_was(claim, ground)} slower"
     reached = f", {details['measure']} {shown(claim.value_ns)}" if claim.value_ns and not missing else ""
     windows = max(1, math.ceil(details["width_ns"] / ground.step_ns - INEXACT))
     long = f"at most {figure(windows * ground.step_ns / SECOND, 2)}"
