@@ -284,9 +284,21 @@ def test_a_cause_that_was_missed_is_found(name: str) -> None:
     assert not result.wrong
 
 
-@pytest.mark.parametrize("name", ["cause/131", "cause/361"])
-def test_a_few_slow_operations_that_happen_to_be_a_period_apart_are_no_rhythm(name: str) -> None:
-    assert not judged(name, 3418111959).wrong
+@pytest.mark.parametrize(
+    "name",
+    [
+        "3418111959 cause/131",  # a few slow operations happen to be a period apart
+        "3418111959 cause/361",
+        "185105934 cause/529",  # 1,212 series were tried, and one of them has such a peak by chance
+        "185105934 cause/730",
+        "738788885 quiet/347",
+        "185105934 cause/815",  # completions are paced until a throttle begins: the level of all of the run is between both
+        "185105934 cause/820",  # rows of a paced load lie in two windows each: 126, 127, 127 operations
+    ],
+)
+def test_what_comes_back_by_chance_or_by_how_windows_cut_rows_is_no_rhythm(name: str) -> None:
+    seed, run = name.split()
+    assert not judged(run, int(seed)).wrong
 
 
 @pytest.mark.parametrize(

@@ -996,6 +996,8 @@ PEAKS = 5  # candidates of a series that are folded
 # Of the sum over 1 to 5 harmonics, in units of the spectrum around: alike by chance, but for periods of less than 4 windows,
 # which are few, and of whose events a row of a log, which lies in two windows, leaves little.
 LEAST_PEAK = (15.0, 30.0, 33.5, 37.0, 40.0)
+# Of series without a rhythm about 3 in 1,000 have such a peak, e times fewer for each 0.11 of it more: one run in 100 may have one.
+BY_CHANCE, FALLS, PEAK_CHANCE = 0.003, 0.11, 0.01
 MULTIPLIED, MOST_MULTIPLE = 4, 5
 ALIKE = 0.01
 RHYTHM_AROUND = 61  # frequencies whose median is the spectrum around one
@@ -1003,7 +1005,8 @@ WIDTHS = (0.05, 0.1, 0.2, 0.33)  # of a period, that events are; what lasts long
 LEAST_WIDTH, ROW_WIDTH = 0.7, 2.0  # windows: a row of a log, which may be all that an event is, lies in two of them
 PHASES = 24  # of a period
 MISSING = "missing"
-ONE_MORE = 1.5  # completions of each group
+ONE_MORE = 1.5  # samples of each group
+PACED = 0.5  # times the variance that counting makes, below which completions come at a rate that is kept
 LEVEL = "level"
 EVEN = (LEVEL, MISSING)  # what is as often too high as too low
 MEASURES = {LEVEL: LOGS, "p90": 2, "p99": 3, MISSING: DONE}  # places in Counts.fine
@@ -1048,10 +1051,10 @@ def rhythms(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     if stalled.any():
         fine = fine.copy()
         fine[[*range(CLASSES + 1), LOGS]] *= ~stalled
-    likely = []
+    tests, likely = len(sets) * len(MEASURES), []
     for measure, place in MEASURES.items():
         series = _series(sets, fine, place)
-        found = (each for first in range(0, len(sets), AT_ONCE) for each in periods_of(series[first : first + AT_ONCE]))
+        found = (each for first in range(0, len(sets), AT_ONCE) for each in periods_of(series[first : first + AT_ONCE], tests))
         for own, (strength, periods) in zip(enumerate(series), found, strict=True):
             likely += [(strength, measure, *own, periods)] if periods else []
     claims: list[Claim] = []
@@ -1060,7 +1063,7 @@ def rhythms(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
         if not free[sets[number].members].all():
             continue
         slow = None if measure in EVEN else fine[[MEASURES[measure], 0]][:, sets[number].members].sum(axis=1)
-        beat = beat_of(series, periods, len(sets) * len(MEASURES), slow)
+        beat = beat_of(series, periods, tests, slow)
         if beat is None:
             continue
         inside = beat.windows(fine.shape[2])
@@ -1068,8 +1071,15 @@ def rhythms(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
         if measure == MISSING:
             gains = rate_gains(then[DONE], usually[DONE] * inside.sum() / (~inside).sum())
         else:  # of the shares of slow samples that which tells most
+            mine = sets[number].members
             every = [share_gains(then[at], then[0], usually[at], usually[0]) for at in range(1, CLASSES)]
-            gains = max(every, key=lambda each: float(each[sets[number].members].sum(axis=0).max()))
+            told = max(range(1, CLASSES), key=lambda at: float(every[at - 1][mine].sum(axis=0).max()))
+            more = then[told, mine].sum() / inside.sum() - usually[told, mine].sum() / (~inside).sum()
+            done = fine[0, mine].sum(axis=0)
+            # Rows of a paced load are alike: which of two windows their slowest samples are counted in comes back with a period.
+            if done.var() < PACED * done.mean() and more <= ONE_MORE * len(mine):
+                continue
+            gains = every[told - 1]
         together = likeliest(sets, np.where(free[:, None], gains, -np.inf))
         if (claim := _rhythm(ground, sets[together], beat, measure, span)) is not None:
             claims.append(claim)
@@ -1112,8 +1122,12 @@ def beat_of(series: Float, periods: Sequence[float], tests: int, slow: Float | N
     return _certain(series, _fitted(series, near.tolist(), best) or best, tests, slow)
 
 
-def periods_of(series: Float) -> list[tuple[float, list[float]]]:
-    """Return candidates for the period in windows of each series (M, T), the strongest first, and how strong that is."""
+def periods_of(series: Float, tests: int = 1) -> list[tuple[float, list[float]]]:
+    """Return candidates for the period in windows of each series (M, T), the strongest first, and how strong that is.
+
+    Beyond what chance makes of so many `tests`.
+    """
+    least = 1 + FALLS * max(math.log(tests * BY_CHANCE / PEAK_CHANCE), 0.0)
     count = series.shape[1]
     size = 1 << math.ceil(math.log2(OVERSAMPLED * count))
     waves = np.fft.rfft(series - series.mean(axis=1, keepdims=True), size)
@@ -1141,7 +1155,7 @@ def periods_of(series: Float) -> list[tuple[float, list[float]]]:
     found = []
     for own, strength in zip(summed, summed.max(axis=1).tolist(), strict=True):
         strongest = list[float]()
-        while len(strongest) < PEAKS and own[best := int(own.argmax())] >= 1:
+        while len(strongest) < PEAKS and own[best := int(own.argmax())] >= least:
             strongest.append(size / float(places[best]))
             own[max(best - OVERSAMPLED, 0) : best + OVERSAMPLED + 1] = 0.0
         # A harmonic of a short event is as strong as the event itself: its multiples are tried, too.
@@ -1243,11 +1257,15 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
     usual[span] = ~during[span]
     missing, value = 0.0, None
     if measure == MISSING:
-        then, typical = ground.samples[members][:, during], median(ground.samples[members][:, usual], axis=1)
-        missing = float(np.maximum(typical[:, None] - then, 0).sum())
-        least, usually = float(median(then.sum(axis=0))), float(typical.sum())  # a level that falls is none of it
+        then, reach = ground.samples[members][:, during], math.ceil(beat.period)
+        # Of each window those of one period before and after it: a level that changes is none of it.
+        beside = np.pad(np.where(usual, ground.samples[members], np.nan), ((0, 0), (reach, reach)), constant_values=np.nan)
+        near = np.lib.stride_tricks.sliding_window_view(beside, 2 * reach + 1, axis=1)[:, during]
+        lacks = np.nan_to_num(known_median(near, axis=2)) - then
+        missing, lack = float(np.maximum(lacks, 0).sum()), float(median(lacks.sum(axis=0)))
         # What is paced completes one more in some windows than in others, and that comes back with a period.
-        times = usually / max(least, 1.0) if usually - least > ONE_MORE * len(members) else 1.0
+        least = max(float(median(then.sum(axis=0))), 1.0)
+        times = 1 + lack / least if lack > ONE_MORE * len(members) else 1.0
     else:
         reached = measured(ground, members, during, usual, in_bins=True)  # its phases gather whatever its size
         if reached is None:
