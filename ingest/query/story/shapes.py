@@ -996,7 +996,7 @@ PEAKS = 5  # candidates of a series that are folded
 # Of the sum over 1 to 5 harmonics, in units of the spectrum around: alike by chance, but for periods of less than 4 windows,
 # which are few, and of whose events a row of a log, which lies in two windows, leaves little.
 LEAST_PEAK = (15.0, 30.0, 33.5, 37.0, 40.0)
-# Of series without a rhythm about 3 in 1,000 have such a peak, e times fewer for each 0.11 of it more: one run in 100 may have one.
+# About 3 in 1,000 series without a rhythm have such a peak, e times fewer for each 0.11 of it more; one run in 100 may have one.
 BY_CHANCE, FALLS, PEAK_CHANCE = 0.003, 0.11, 0.01
 MULTIPLIED, MOST_MULTIPLE = 4, 5
 ALIKE = 0.01
