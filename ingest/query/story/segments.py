@@ -1034,7 +1034,7 @@ class Search:
         with np.errstate(all="ignore"):
             middle = float(known_median((done.sum(axis=0) / due.sum(axis=0))[usual]))  # a burst is not what is usual
         expected = of * min(beside / usually, middle)
-        if inside >= (LEAST_RATE if first > 0 and end < self.counts.blocks else LEAST_EDGE_RATE) * expected:
+        if inside >= (self.least_rate(first, end) if first > 0 and end < self.counts.blocks else LEAST_EDGE_RATE) * expected:
             return None
         strength = self._below(number, done, due, slice(first, end), usual)
         if log_tail(strength) > self.limit:
@@ -1043,6 +1043,11 @@ class Search:
         if log_tail(strength) > self.limit or (share < LEAST_MISSING and inside > 0.15 * expected):
             return None
         return Event(number, first, end, RATE, strength, usual, (first, end))
+
+    def least_rate(self, first: int, end: int) -> float:
+        """Return the share of the usual rate below which blocks are an event; of few windows the halves of one may be usual."""
+        windows = (end - first) * self.counts.width
+        return LEAST_RATE if not 1 < windows <= AT_MOST else 1 - (1 - LEAST_RATE) * (windows - 1) / windows
 
     def _below(self, number: int, done: Float, due: Float, blocks: slice, usual: Bool, *, near: bool = False) -> float:
         """Return how far the rate of some blocks is below that of the usual ones: a chi-square of one degree, 0 where not."""
@@ -1486,7 +1491,7 @@ def _claim(search: Search, event: Event, aside: Bool, open_: Bool, so_far: Seque
     reached = measured(ground, members, *sides) if slower is not None and takes else None
     missing = search.lost(event) if fewer is not None else 0.0
     rate = 1.0 if fewer is None else search.share_of_rate(event.number, event.first, event.end)
-    if reached is None and (fewer is None or rate > LEAST_RATE):
+    if reached is None and (fewer is None or rate > search.least_rate(event.first, event.end)):
         return None
     at_start, at_end = first == 0, end == ground.shape[1]
     kind, details = EPISODE, {}

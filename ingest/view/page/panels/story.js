@@ -32,9 +32,14 @@ const story = (() => {
       const link = charting.make("a", { href: addressOf(wanted), title: told(finding, text), ...(here && { ariaCurrent: "true" }) }, part("b", said.slice(0, first)), said.slice(first));
       return part("li", shareOf(finding), link);
     }
+    // Who it was: all jobs, 2 of 3 hosts (the text says of how many), ceph-b write, job 3.
+    function nameOf({ who = {}, text }) {
+      const several = /^(all|[\d,]+ of [\d,]+) \S+/.exec(text)?.[0], labels = Object.entries(who).map(([name, value]) => (["host", "op"].includes(name) ? value : `${name} ${value}`));
+      return [several, ...labels].filter(Boolean).join(" ") || "the run";
+    }
     // What each may come from, said once where several may come from the same.
     function whyOf(findings) {
-      const names = (reason) => findings.filter(({ consistent }) => consistent === reason).map(({ who = {} }) => [...(who.host ? [] : ["all hosts"]), ...Object.values(who)].join(" "));
+      const names = (reason) => findings.filter(({ consistent }) => consistent === reason).map(nameOf);
       const reasons = [...new Set(findings.map(({ consistent }) => consistent))].filter(Boolean).map((reason) => `${reason} (${names(reason).join(", ")})`);
       return reasons.length > 0 && `Consistent with ${reasons.join("; ")}.`;
     }

@@ -205,7 +205,7 @@ const panels = (() => {
         const cells = [[window.highest.v, atLeast(window.highest)], [window.value?.v ?? "", value], [window.n, number(window.n)], [window.excess, latency(window.excess)]];
         windows.push(row(window, [...cells.map(([exact, shown]) => charting.make("data", { value: exact }, shown)), ...makers]));
       }
-      const [first] = windows, by = first?.cells[5].textContent;
+      const [first] = windows, by = [5, 6].map((at) => first?.cells[at].textContent).find((shares) => shares && !shares.startsWith("- ")); // one host without a name tells nothing
       find("worst-says").textContent = first ? `Most above ${what(state.p)} of the range: ${first.cells[0].textContent}${by ? `, by ${by}` : ""}.` : "";
       find("worst-rows").replaceChildren(...told, ...windows);
       const titles = find("worst").querySelectorAll("th");
