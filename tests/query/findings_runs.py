@@ -104,3 +104,31 @@ def wander(random: np.random.Generator, count: int, phi: float) -> Float:
     for place in range(1, count):
         noise[place] += phi * noise[place - 1]
     return noise
+
+
+# What happens to some hosts in a stretch of windows.
+
+
+def slower(run: Run, hosts: slice, stretch: slice) -> None:
+    run.level[hosts, stretch] += np.log(2)
+
+
+def less(run: Run, hosts: slice, stretch: slice) -> None:
+    run.rate[hosts, stretch] *= 0.4
+
+
+def stopped(run: Run, hosts: slice, stretch: slice) -> None:
+    """Nothing for 5 s; then what waited completes."""
+    first = (stretch.start + stretch.stop) // 2
+    run.rate[hosts, first : first + 5] = 0
+    run.waited += [(host, first + 5, 5e9) for host in range(*hosts.indices(len(run.rate))) for _ in range(8)]
+
+
+def in_turn(run: Run, hosts: slice, stretch: slice) -> None:
+    run.level[hosts, stretch][:, ::10] += 1
+    run.level[hosts, stretch][:, 1::10] += 1
+
+
+def more_and_more(run: Run, hosts: slice, _stretch: slice) -> None:
+    """Three times as slow in the end, whatever the stretch."""
+    run.level[hosts] += np.linspace(0, np.log(3), run.level.shape[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import figure
+from ingest.core.errors import listed
 from ingest.core.layout import fio_layout
 from ingest.query.story.ground import DRIFT, EPISODE, MODES, RHYTHM, SECOND, STALL, STEP, Claim, ClaimedCells, Finding, Ground
 from ingest.query.story.segments import PART, Search, changes, every_count, gatherings
 from ingest.query.story.shapes import beat_of, modes, periods_of, rhythms, stalls
 from ingest.query.story.story import joined, story_of
-from query.findings_runs import START, Run, ground_from, wander
+from query.findings_runs import START, Run, ground_from, in_turn, less, more_and_more, slower, stopped, wander
 
 ALL, B = slice(None), slice(1, 2)
 WINDOWS = 300
@@ -626,3 +627,34 @@ def test_an_outage_that_is_no_stall_is_as_long_as_what_waited_for_it() -> None:
     slower = [claim for claim in changes(run.ground()) if claim.value_ns]
     assert [host_of(claim) for claim in slower] == ["b"]
     assert span_s(slower[0]) == pytest.approx((121.5, 124.3), abs=0.3)
+
+
+@pytest.mark.parametrize("stretch", [slice(0, 30), slice(120, 180)], ids=["first", "within"])
+@pytest.mark.parametrize("event", [slower, less, stopped, in_turn, more_and_more])
+@pytest.mark.parametrize(("hosts", "some"), [(3, 2), (10, 8), (10, 10), (10, 7), (10, 5), (10, 3), (2, 1)])
+def test_all_hosts_are_all_that_did_it(stretch: slice, event: Callable[[Run, slice, slice], None], hosts: int, some: int) -> None:
+    """`all hosts were 1.77 times slower`, of ten of which two were as quick as ever: eight were, 2 times."""
+    run = Run(2, hosts=hosts, windows=240, phi=0.3)
+    event(run, slice(some), slice(None) if event is in_turn else stretch)
+    names = [host for host, _ in run.groups]
+    told = [finding for finding in story_of(run.ground()).findings if finding.samples > 200 or finding.missing > 200]
+    for finding in told:
+        if some < 3:  # each by itself
+            assert dict(finding.who)["host"] in names[:some], finding.text
+        elif some == hosts:
+            assert finding.who == () and not finding.members, finding.text
+        elif 2 * some >= hosts:
+            assert finding.text.startswith(f"{some} of {hosts} hosts "), finding.text
+            assert f". Not {listed(names[some:], 5)}." in finding.text
+        else:
+            assert finding.text.startswith(f"{some} of {hosts} hosts ({listed(names[:some], 5)}) "), finding.text
+        assert not finding.members or [dict(labels)["host"] for labels in finding.members] == names[:some]
+        named = [word for word in finding.command.split() if word.startswith("host=")]
+        assert named == ([f"host={host}" for host in names[:some]] if finding.members and some <= 5 else named[:1]), (
+            finding.command
+        )
+        if event is slower and finding.times is not None:
+            assert max(finding.times, 1 / finding.times) == pytest.approx(2, rel=0.1), finding.text
+        elif event is less and finding.times is not None:
+            assert finding.times == pytest.approx(0.4, rel=0.1), finding.text
+    assert told

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from ingest.core.coverage import Caveat, Missing
@@ -19,7 +18,7 @@ from ingest.query.story.ground import EDGE, EPISODE, IMBALANCE, RHYTHM, STALL, C
 from ingest.query.story.segments import changes
 from ingest.query.story.shapes import beside_peers, stalls
 from ingest.query.story.story import story_of
-from query.findings_runs import START, Run
+from query.findings_runs import START, Run, in_turn, less, slower, stopped
 
 SECOND = 1_000_000_000
 
@@ -138,26 +137,6 @@ def test_what_is_made_up_for_at_once_afterwards_did_not_fail_to_happen(tmp_path:
     found = [each for each in story_of(ground_of(tmp_path)).findings if dict(each.who) == {"host": "h2"}]
     assert {each.kind for each in found} & {STALL, EPISODE}
     assert any("did not happen" in each.text for each in found) == (how == "never")
-
-
-def slower(run: Run, hosts: slice, stretch: slice) -> None:
-    run.level[hosts, stretch] += np.log(2)
-
-
-def less(run: Run, hosts: slice, stretch: slice) -> None:
-    run.rate[hosts, stretch] *= 0.4
-
-
-def stopped(run: Run, hosts: slice, stretch: slice) -> None:
-    """Nothing for 5 s; then what waited completes."""
-    first = (stretch.start + stretch.stop) // 2
-    run.rate[hosts, first : first + 5] = 0
-    run.waited += [(host, first + 5, 5e9) for host in range(*hosts.indices(len(run.rate))) for _ in range(8)]
-
-
-def in_turn(run: Run, hosts: slice, stretch: slice) -> None:
-    run.level[hosts, stretch][:, ::10] += 1
-    run.level[hosts, stretch][:, 1::10] += 1
 
 
 @pytest.mark.parametrize("seed", range(3))

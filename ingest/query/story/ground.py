@@ -234,7 +234,7 @@ class Finding:
     `missing` are completions that did not happen, an estimate (rate of the reference times the gap, less a burst right after it),
     `missing_share` that against those of the whole run. `consistent` says what it is consistent with, `against` what speaks
     against it, `command` shows its numbers. `below` says of each layer below the client whether it is seen there. `tail` is the
-    end of `text`, about its share.
+    end of `text`, about its share. `members` are those that it is about where `who` describes more.
     """
 
     kind: str
@@ -256,6 +256,7 @@ class Finding:
     command: str
     below: tuple[Below, ...] = ()
     tail: str = ""
+    members: tuple[Labels, ...] = ()
 
     def as_dict(self, zero_ns: int) -> dict[str, Any]:
         """Return it as JSON has it; times are seconds from `zero_ns`, the start of the run."""
@@ -278,6 +279,7 @@ class Finding:
             "consistent": self.consistent,
             "against": self.against,
             "command": self.command,
+            **({"members": [dict(each) for each in self.members]} if self.members else {}),
             **({"below": [each.as_dict() for each in self.below]} if self.below else {}),
         }
 
@@ -337,6 +339,7 @@ LEAST_STEP_NS = 100 * MS
 ENOUGH = 5.0  # samples that a group does usually: that it does none then is no chance
 LOCAL = 0.9  # of a run: what is missing of more of it says nothing of a stretch
 HOST, OP, JOB = "host", "op", "job"
+GROUPS, THOSE = "groups", "those"  # of the details of a claim
 MEMBERS = (HOST, "volume", JOB)
 FINER = ("volume", JOB, "tag")  # labels that tell parts of members apart
 MOST_SERIES = 400  # of which it is asked whether they have such parts
@@ -691,6 +694,20 @@ def covered_groups(ground: Ground, who: Labels) -> frozenset[int]:
     known = {name for name, _ in ground.groups[0]}
     sets = [having.get(label, frozenset()) for label in who if label[0] in known]
     return frozenset.intersection(*sorted(sets, key=len)) if sets else every
+
+
+def own_groups(ground: Ground, claim: Claim) -> frozenset[int]:
+    """Return the groups that a claim is about: those that its labels describe, but for those that did not."""
+    every, names = covered_groups(ground, claim.who), {name for name, _ in ground.groups[0]}
+    if GROUPS not in claim.details:
+        return every
+    held = {frozenset(label for label in labels if label[0] in names) for labels in claim.details[GROUPS]}
+    return frozenset(code for code in every if frozenset(ground.groups[code]) in held)
+
+
+def as_detail(ground: Ground, who: Labels, codes: Collection[int]) -> dict[str, Any]:
+    """Return what `own_groups` reads: the groups that a claim is about, by their labels, where `who` describes more."""
+    return {GROUPS: tuple(ground.groups[code] for code in codes)} if len(covered_groups(ground, who)) > len(codes) else {}
 
 
 def _having(ground: Ground) -> tuple[Mapping[tuple[str, str], frozenset[int]], frozenset[int]]:

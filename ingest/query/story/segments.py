@@ -43,6 +43,7 @@ from ingest.query.story.ground import (
     Ground,
     Labels,
     apart,
+    as_detail,
     binned,
     by_bin,
     covered_groups,
@@ -52,6 +53,7 @@ from ingest.query.story.ground import (
     lost_windows,
     member,
     numbers_by,
+    own_groups,
 )
 
 Levels = list[tuple[int, int]]  # first block, end
@@ -116,22 +118,21 @@ class Together(NamedTuple):
 
 
 def gatherings(groups: Sequence[Labels]) -> list[Together]:
-    """Return all groups, those of each label and of each member, and each by itself, the most first.
-
-    Each set is named by what it has in common, but for what all groups have: of that the host alone.
-    """
+    """Return all groups, those of each label and of each member, and each by itself, the most first."""
     having = {label: set(codes) for label, codes in numbers_by(groups).items()}
     every = range(len(groups))
     named = [*((label,) for label in having), *dict.fromkeys(member(labels) for labels in groups)]
     shared = (sorted((having[label] for label in who), key=len) for who in named)
     described = (tuple(sorted(some[0].intersection(*some[1:]))) if some else tuple(every) for some in shared)
     sets = dict.fromkeys((tuple(every), *described, *((code,) for code in every)))
+    return [together_of(groups, members) for members in sorted(sets, key=lambda members: -len(members))]
+
+
+def together_of(groups: Sequence[Labels], members: Sequence[int]) -> Together:
+    """Return some groups, named by what these have in common, but for what all have: of that the host alone."""
     everywhere = {label for label in common(groups) if label[0] != HOST}
-    gathered = []
-    for members in sorted(sets, key=lambda members: -len(members)):
-        who = (label for label in common([groups[code] for code in members]) if label not in everywhere)
-        gathered.append(Together(tuple(who), np.array(members, np.int64)))
-    return gathered
+    who = (label for label in common([groups[code] for code in members]) if label not in everywhere)
+    return Together(tuple(who), np.array(members, np.int64))
 
 
 def sets_of(ground: Ground) -> list[Together]:
@@ -744,31 +745,50 @@ class Search:
         )
         return slow, few
 
-    def drifts(self) -> list[tuple[int, float]]:
-        """Return the sets whose level moves all the time in one direction, all of their groups alike, and by how much in all.
+    def drifts(self) -> list[tuple[Together, float]]:
+        """Return the sets whose level moves all the time in one direction, without groups that do not, and by how much in all.
 
         A line through the levels of blocks, as steep as a series that wanders as what is left of them is once in 100 runs. It
         fits better than two levels do, and moves from each third to the next.
         """
-        slopes = np.array([_slope(self.level(number)) for number in range(len(self.sums.sets))])
+        slopes = np.array([_slope(self.level(members)) for _, members in self.sums.sets])
         of_group = slopes[self.alone, 0]
         found, limit = [], math.log(CHANCE / len(slopes))
         for number, (size, strength) in enumerate(slopes):
             moved = limit if abs(size) < math.log(TWICE) else math.log(CHANCE)
             if log_tail(strength) < limit and log_tail(self._thirds(number)) < moved:
-                who = self._all_of(number, of_group * np.sign(size) >= ALIKE * abs(size))
-                if who is not None and not self.drifting[self.sums.sets[who].members].any():
-                    self.drifting[self.sums.sets[who].members] = abs(slopes[who, 0])
-                    found.append((who, float(slopes[who, 0])))
+                together = self._all_of(number, of_group * np.sign(size) >= ALIKE * abs(size))
+                if together is not None and not self.drifting[together.members].any():
+                    moved_by, _ = _slope(self.level(together.members))
+                    self.drifting[together.members] = abs(moved_by)
+                    found.append((together, moved_by))
         return found
 
-    def _all_of(self, number: int, same: Bool) -> int | None:
-        """Return the widest set around that of a number whose groups (G) all do the `same`; None where most of a wider one do."""
+    def with_alike(self, drifts: Sequence[tuple[Together, float]]) -> list[tuple[Together, float]]:
+        """Return the drifts, those of several alike members that are about as large as one."""
+        alike: list[list[tuple[Together, float]]] = []
+        for (who, members), size in drifts:
+            names = [name for name, _ in who]
+            for same in alike:
+                (other, _), first = same[0]
+                if [name for name, _ in other] == names and AS_LARGE <= size / first <= 1 / AS_LARGE:
+                    same.append((Together(who, members), size))
+                    break
+            else:
+                alike.append([(Together(who, members), size)])
+        out: list[tuple[Together, float]] = []
+        for same in alike:
+            codes = sorted(code for (_, members), _ in same for code in members.tolist())
+            few = len(same) < SEVERAL
+            out += same if few else [(together_of(self.ground.groups, codes), _slope(self.level(np.array(codes)))[0])]
+        return out
+
+    def _all_of(self, number: int, same: Bool) -> Together | None:
+        """Return those that do the `same` (G) of the widest set around that of a number of which at most EXCEPTED do not."""
         mine = set(self.sums.sets[number].members.tolist())
-        for who, (_, members) in enumerate(self.sums.sets[: number + 1]):
-            alike = same[members].mean() if mine <= set(members.tolist()) else 0.0
-            if alike > ALIKE:
-                return who if alike == 1 else None
+        for who, members in self.sums.sets[: number + 1]:
+            if mine <= set(members.tolist()) and same[members].mean() >= 1 - EXCEPTED:
+                return Together(who, members[same[members]])
         return None
 
     def _thirds(self, number: int) -> float:
@@ -1034,7 +1054,7 @@ class Search:
         with np.errstate(all="ignore"):
             middle = float(known_median((done.sum(axis=0) / due.sum(axis=0))[usual]))  # a burst is not what is usual
         expected = of * min(beside / usually, middle)
-        if inside >= (self.least_rate(first, end) if first > 0 and end < self.counts.blocks else LEAST_EDGE_RATE) * expected:
+        if inside >= (LEAST_RATE if first > 0 and end < self.counts.blocks else LEAST_EDGE_RATE) * expected:
             return None
         strength = self._below(number, done, due, slice(first, end), usual)
         if log_tail(strength) > self.limit:
@@ -1043,11 +1063,6 @@ class Search:
         if log_tail(strength) > self.limit or (share < LEAST_MISSING and inside > 0.15 * expected):
             return None
         return Event(number, first, end, RATE, strength, usual, (first, end))
-
-    def least_rate(self, first: int, end: int) -> float:
-        """Return the share of the usual rate below which blocks are an event; of few windows the halves of one may be usual."""
-        windows = (end - first) * self.counts.width
-        return LEAST_RATE if not 1 < windows <= AT_MOST else 1 - (1 - LEAST_RATE) * (windows - 1) / windows
 
     def _below(self, number: int, done: Float, due: Float, blocks: slice, usual: Bool, *, near: bool = False) -> float:
         """Return how far the rate of some blocks is below that of the usual ones: a chi-square of one degree, 0 where not."""
@@ -1058,27 +1073,47 @@ class Search:
         strength = _poisson(inside, of, beside, usually) / float(self.noise.of(number, length, near=near)[RATE])
         return self._sure(strength, number, length, RATE, near=near)
 
-    def who(self, event: Event) -> int:
-        """Return the number of the set whose groups did the same in the blocks of an event: what makes their counts likeliest.
+    def who(self, event: Event) -> tuple[int, Together]:
+        """Return the number of the set whose groups did the same in the blocks of an event, and it without those that did not.
 
-        Each set is given one effect (on the odds of its share, or on its rate) that all of its groups have, and no other group.
-        Each group is held against its own usual blocks: in those of others it may have an event of its own.
+        That makes their counts likeliest. Each set is given one effect (on the odds of its share, or on its rate) that all of its
+        groups have, and no other group. Each group is held against its own usual blocks: in those of others it may have an event
+        of its own.
         """
+        known = (self.counts.over[0] + self.counts.due)[:, event.first : event.end].any(axis=1)
+        return likeliest(self.sums.sets, self._gains(event), self._noise_of(event), known)
+
+    def _noise_of(self, event: Event) -> float:
+        """Return by how many times levels as long as an event vary more than by counting, at least 1."""
+        return max(float(self.noise.of(event.number, event.end - event.first)[event.measure]), 1.0)
+
+    def _gains(self, event: Event) -> Float:
+        """Return how much likelier each effect makes what groups did in the blocks of an event, (G, EFFECTS)."""
         blocks = slice(event.first, event.end)
-        noise = max(float(self.noise.of(event.number, event.end - event.first)[event.measure]), 1.0)
         usual = (self.usual_rate if event.measure == RATE else self.usual_latency)[self.alone]
         usual[:, blocks] = False
         usual[~(usual & self.free).any(axis=1)] = event.usual
         usual &= self.free
-        known = (self.counts.over[0] + self.counts.due)[:, blocks].any(axis=1)
         if event.measure == RATE:
             hits = (self.counts.done * self.free)[:, blocks].sum(axis=1)
             done, due = ((part * usual).sum(axis=1) for part in (self.counts.done, self.counts.due))
-            due_then = done / np.maximum(due, 1e-9) * (self.counts.due * self.free)[:, blocks].sum(axis=1)
-            return likeliest(self.sums.sets, rate_gains(hits, due_then), noise, known)
+            return rate_gains(hits, done / np.maximum(due, 1e-9) * (self.counts.due * self.free)[:, blocks].sum(axis=1))
         over = self.counts.over[[event.measure + 1, 0]]
-        gains = share_gains(*(over * self.free)[..., blocks].sum(axis=-1), *(over * usual).sum(axis=-1))
-        return likeliest(self.sums.sets, gains, noise, known)
+        return share_gains(*(over * self.free)[..., blocks].sum(axis=-1), *(over * usual).sum(axis=-1))
+
+    def with_others(self, event: Event, together: Together, pending: Sequence[Event]) -> Together:
+        """Return those that did the same, and others of their kind that have an event of their own at the same time."""
+        kinds, slower = self.sums.kinds, event.measure != RATE
+        near = (each for each in pending if (each.measure != RATE) == slower and _overlap(each, event) >= AT_ONE_TIME)
+        others = {each.number for each in near if each.number != event.number and kinds[each.number] == kinds[event.number]}
+        if len(others) + 1 < SEVERAL:
+            return together
+        gains, limit = self._gains(event), AGAINST * self._noise_of(event)
+        own, found = gains[:, int(gains[together.members].sum(axis=0).argmax())], [together.members]
+        sets = (self.sums.sets[number].members for number in others)
+        same = (members for members in sets if own[members].sum() > limit and (own[members] < -limit).mean() <= EXCEPTED)
+        found += [members[own[members] >= -limit] for members in same]
+        return together if len(found) < SEVERAL else together_of(self.ground.groups, sorted(np.concatenate(found).tolist()))
 
     def stands_out(self, event: Event, others: Sequence[Event]) -> bool:
         """Return whether an event is to be told before a longer one of the same set around it.
@@ -1103,30 +1138,28 @@ class Search:
         usual[event.first : event.end] = False
         return replace(event, number=number, usual=usual if usual.any() else event.usual)
 
-    def missing(self, number: int, first: int, end: int) -> float:
-        """Return how many completions of a set did not happen in some blocks, at its usual rate."""
-        members, usual = self.sums.sets[number].members, self.usual_rate[number]
+    def missing(self, members: Int, usual: Bool, first: int, end: int) -> float:
+        """Return how many completions of groups did not happen in some blocks, at the rate of usual ones."""
         done, due = self.counts.done[members], self.counts.due[members]
         beside, usually = done[:, usual].sum(axis=1), np.maximum(due[:, usual].sum(axis=1), 1e-9)
         return float((due[:, first:end].sum(axis=1) * beside / usually - done[:, first:end].sum(axis=1)).sum())
 
-    def lost(self, event: Event) -> float:
-        """Return how many completions did not happen in an event of fewer, nor were made up for at once."""
+    def lost(self, event: Event, members: Int) -> float:
+        """Return how many completions of groups did not happen in an event of fewer, nor were made up for at once."""
         own, usual = slice(event.first, event.end), self.usual_rate[event.number]
-        done, due = (part[self.sums.sets[event.number].members].sum(axis=0) for part in (self.counts.done, self.counts.due))
+        done, due = (part[members].sum(axis=0) for part in (self.counts.done, self.counts.due))
         due = due * float(known_median((done / np.maximum(due, 1e-9))[usual]))  # a burst is not what is usual
         gap = max(float((due - done)[own].sum()), 0.0)
         rest = not_made_up(gap, done[event.end :], due[event.end :])
-        return self.missing(event.number, event.first, event.end) if rest == gap else rest
+        return self.missing(members, usual, event.first, event.end) if rest == gap else rest
 
-    def share_of_rate(self, number: int, first: int, end: int) -> float:
-        """Return what share of its usual rate a set has in some blocks."""
-        done = float(self.counts.done[self.sums.sets[number].members][:, first:end].sum())
-        return done / max(done + self.missing(number, first, end), 1e-9)
+    def share_of_rate(self, event: Event, members: Int) -> float:
+        """Return what share of their usual rate groups have in an event."""
+        done = float(self.counts.done[members, event.first : event.end].sum())
+        return done / max(done + self.missing(members, self.usual_rate[event.number], event.first, event.end), 1e-9)
 
-    def level(self, number: int) -> Float:
-        """Return the level of a set in each block, as a logarithm; NaN where it has no samples, or they are taken."""
-        members = self.sums.sets[number].members
+    def level(self, members: Int) -> Float:
+        """Return the level of groups in each block, as a logarithm; NaN where they have no samples, or these are taken."""
         free = self.free[members]
         held, logs = ((part[members] * free).sum(axis=0) for part in (self.counts.over[0], self.counts.logs))
         return np.where(held > 0, logs / np.maximum(held, 1), np.nan)
@@ -1235,11 +1268,11 @@ def rate_gains(done: Float, usual: Float) -> Float:
     return gains
 
 
-def likeliest(sets: Sequence[Together], gains: Float, noise: float = math.inf, known: Bool | None = None) -> int:
-    """Return the number of the set that is likeliest: one effect that all of its groups have, and no other.
+def likeliest(sets: Sequence[Together], gains: Float, noise: float = math.inf, known: Bool | None = None) -> tuple[int, Together]:
+    """Return the number of the set that is likeliest, as one effect that all of its groups have, and what is left of it.
 
     Not one of which more than EXCEPTED of those `known` (G) speak against that effect, beyond what makes them vary by `noise`
-    more than counting does: what some of its groups do is none of all.
+    more than counting does: what some of its groups do is none of all. Those that do are taken out of what is left.
     """
     totals, held = np.empty(len(sets)), np.ones(len(gains)) if known is None else known
     for number, together in enumerate(sets):
@@ -1249,7 +1282,10 @@ def likeliest(sets: Sequence[Together], gains: Float, noise: float = math.inf, k
         against = (own[:, best] < -AGAINST * noise).sum()
         totals[number] = added[best] if against <= EXCEPTED * held[together.members].sum() else -np.inf
     # The widest set that is about as likely as the best: its sets come first.
-    return int(np.flatnonzero(totals >= totals.max() - max(2.0, 0.02 * totals.max()))[0])
+    number = int(np.flatnonzero(totals >= totals.max() - max(2.0, 0.02 * totals.max()))[0])
+    who, members = sets[number]
+    own = gains[members]
+    return number, Together(who, members[own[:, int(own.sum(axis=0).argmax())] >= -AGAINST * noise])
 
 
 def _slope(levels: Float) -> tuple[float, float]:
@@ -1337,6 +1373,9 @@ def log_tail(chi_square: float) -> float:
 
 SHORT, MANY, STRONGER = 0.06, 4, 3.0  # of a run; so many short events are its own, but for one that is so many times as strong
 ALIKE = 0.5  # of the blocks of two events together, that are in both: one event
+AT_ONE_TIME = 0.8  # of these, where several hosts have an event each: one of all of them
+AS_LARGE = 0.8  # times, that drifts of several are: one of all of them
+SEVERAL = 3  # of two each is told by itself
 EDGE_SHARE, AFTER = 0.1, 2  # of the run; blocks
 HIDES = 0.5  # of the samples above the p99 of a member, that are of what is found
 LEAST_MOVED = 0.1  # of all samples, that go from one mode to another
@@ -1350,7 +1389,7 @@ def stalled_cells(ground: Ground, so_far: Sequence[Claim]) -> Bool:
     for claim in so_far:
         if claim.kind == STALL and claim.value_ns is not None:
             near = ground.near(claim.start_ns, claim.end_ns)
-            stalled |= claim.cells.dense | ground.cells(sorted(covered_groups(ground, claim.who)), near)
+            stalled |= claim.cells.dense | ground.cells(sorted(own_groups(ground, claim)), near)
     return stalled
 
 
@@ -1367,7 +1406,8 @@ def changes(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     search = Search(ground, counts)
     drifts = search.drifts()
     events, taken = _events(search, aside, so_far)
-    told = [_drift(search, *each) for each in _drifts_left(search, drifts, events)]
+    left = [each for each in _drifts_left(search, drifts, events) if _drift(search, *each) is not None]
+    told = [_drift(search, *each) for each in search.with_alike(left)]
     slow = counts.fine[len(RANKS)]  # above p99
     hidden = (slow * taken).sum(axis=1) > HIDES * slow.sum(axis=1)
     if hidden.any():
@@ -1390,20 +1430,21 @@ def _events(search: Search, aside: Bool, so_far: Sequence[Claim]) -> tuple[list[
     claims: list[tuple[Event, Claim]] = []
     while pending:
         top = max(pending, key=lambda event: (search.stands_out(event, pending), event.strength))
-        number = search.who(top)
+        number, together = search.who(top)
         if top.inner and number != top.number:  # what stands out is not of that set
             pending = [each for each in pending if each is not top]
             continue
         own = [event for event in pending if event.number == number and _overlap(event, top) >= ALIKE]
         event = max(own, key=lambda event: (event.inner, event.strength), default=search.of_set(top, number))
+        together = search.with_others(event, together, pending)
         alone = top.inner and not own and search.again(event) is None  # nothing stands out of raised levels of that set
-        claimed = None if alone else _claim(search, event, aside, open_, so_far)
+        claimed = None if alone else _claim(search, event, together, aside, open_, so_far)
         if claimed is None and top.measure == RATE:  # it explains nothing of what is slow then
             pending = [each for each in pending if each is not top]
             continue
         if claimed is not None:
             claims.append((event, claimed))
-        members = search.sums.sets[number].members
+        members = together.members
         after = AFTER if event.measure == RATE else 1  # what waited arrives then
         search.free[members, max(event.first - 1, 0) : event.end + after] = False
         pending = [again for each in pending if each is not top and (again := search.again(each)) is not None]
@@ -1411,14 +1452,14 @@ def _events(search: Search, aside: Bool, so_far: Sequence[Claim]) -> tuple[list[
 
 
 def _drifts_left(
-    search: Search, drifts: list[tuple[int, float]], events: Sequence[tuple[Event, Claim]]
-) -> list[tuple[int, float]]:
+    search: Search, drifts: list[tuple[Together, float]], events: Sequence[tuple[Event, Claim]]
+) -> list[tuple[Together, float]]:
     """Return the drifts that what events leave has, too: what drifts by these alone, as by a warm-up, is none."""
     search.free[:] = True
     for event, _ in events:
         if event.measure != RATE:
             search.free[search.sums.sets[event.number].members, event.first : event.end] = False
-    left = [_slope(search.level(number)) for number, _ in drifts]
+    left = [_slope(search.level(together.members)) for together, _ in drifts]
     return [each for each, (size, strength) in zip(drifts, left, strict=True) if strength and size * each[1] > 0]
 
 
@@ -1455,13 +1496,14 @@ def not_made_up(lost: float, done: Float, due: Float | float) -> float:
     return rest if not burst or rest > 3 * math.sqrt(lost) else 0.0
 
 
-def _claim(search: Search, event: Event, aside: Bool, open_: Bool, so_far: Sequence[Claim]) -> Claim | None:
-    """Return the claim of an event; None where its latencies may lie in one bin, or are little beside `open_` excess.
+def _claim(search: Search, event: Event, together: Together, aside: Bool, open_: Bool, so_far: Sequence[Claim]) -> Claim | None:
+    """Return the claim of an event, about those `together` that did the same.
+
+    None where its latencies may lie in one bin, or are little beside `open_` excess.
 
     What lies `aside` is of a stall or a rhythm, and so are its latencies.
     """
     ground, counts = search.ground, search.counts
-    together = search.sums.sets[event.number]
     members, number = together.members, event.number
     there = number, event.first, event.end
     slower = event if event.measure != RATE else search.slower(*there, search.usual_latency[number], math.log(CHANCE))
@@ -1489,16 +1531,16 @@ def _claim(search: Search, event: Event, aside: Bool, open_: Bool, so_far: Seque
         own[:, [begin] * (begin > 0) + [stop - 1] * (stop < len(core))] = False
     sides = own, beside if beside.any() else np.broadcast_to(usual, beside.shape)
     reached = measured(ground, members, *sides) if slower is not None and takes else None
-    missing = search.lost(event) if fewer is not None else 0.0
-    rate = 1.0 if fewer is None else search.share_of_rate(event.number, event.first, event.end)
-    if reached is None and (fewer is None or rate > search.least_rate(event.first, event.end)):
+    missing = search.lost(event, members) if fewer is not None else 0.0
+    rate = 1.0 if fewer is None else search.share_of_rate(event, members)
+    if reached is None and (fewer is None or rate > LEAST_RATE):
         return None
     at_start, at_end = first == 0, end == ground.shape[1]
     kind, details = EPISODE, {}
     if (at_start or at_end) and event.end - event.first <= EDGE_SHARE * counts.blocks:
         kind, details = EDGE, {"first": at_start, "slower": reached is not None, "fewer": fewer is not None}
     elif (at_start or at_end) and reached is not None:
-        return _step(search, event, (inside, usual), reached, so_far)
+        return _step(ground, event, together, (inside, usual), reached, so_far)
     top_ns = float(known_most(tops))
     name, typical, value = reached or ("", 0.0, 0.0)
     span = ground.span(begin, stop - 1)
@@ -1519,7 +1561,14 @@ def _claim(search: Search, event: Event, aside: Bool, open_: Bool, so_far: Seque
         missing=missing,
         certainty=event.strength,
         latency_ns=(int(typical), math.ceil(top_ns) + 1) if reached else None,
-        details={"typical_ns": typical, "percentile": name, "top_ns": top_ns, "rate": rate, **details},
+        details={
+            "typical_ns": typical,
+            "percentile": name,
+            "top_ns": top_ns,
+            "rate": rate,
+            **as_detail(ground, *together),
+            **details,
+        },
     )
 
 
@@ -1562,20 +1611,22 @@ def quantile(layout: Layout, counts: Int, share: float) -> float:
     return float(layout.rising[int(np.searchsorted(below, max(math.ceil(share * float(below[-1])), 1)))])
 
 
-def _step(search: Search, event: Event, sides: tuple[Bool, Bool], reached: Measured, so_far: Sequence[Claim]) -> Claim:
+def _step(
+    ground: Ground, event: Event, together: Together, sides: tuple[Bool, Bool], reached: Measured, so_far: Sequence[Claim]
+) -> Claim:
     """Return the claim of an event from the start of the run on, or to its end: a step (its slower part), or shares of modes."""
     inside, usual = sides
     rises = bool(inside[-1])
     before, later = (usual, inside) if rises else (inside, usual)
     at = int(np.flatnonzero(inside)[0] if rises else np.flatnonzero(inside)[-1] + 1)
-    if (claim := _shares(search.ground, search.sums.sets[event.number], so_far, (before, later), at)) is not None:
+    if (claim := _shares(ground, together, so_far, (before, later), at)) is not None:
         return claim
     name, typical, value = reached
     start, end = (typical, value) if rises else (value, typical)
-    return _moved(search, STEP, event.number, inside, (name, start, end), event.strength, at)
+    return _moved(ground, STEP, together, inside, (name, start, end), event.strength, at)
 
 
-def _drift(search: Search, number: int, size: float) -> Claim | None:
+def _drift(search: Search, together: Together, size: float) -> Claim | None:
     """Return the claim of a drift, by the first and the last tenth of the run.
 
     Of the percentile that tells most where it moves from each third of the run to the next, else of the median; None where
@@ -1585,7 +1636,7 @@ def _drift(search: Search, number: int, size: float) -> Claim | None:
     tenth = max(windows // 10, 1)
     ends = np.arange(windows) < tenth, np.arange(windows) >= windows - tenth
     usual, inside = ends if size > 0 else ends[::-1]
-    members = search.sums.sets[number].members
+    members = together.members
     found = _raised(ground, members, inside, usual)
     parts = [ground.counts(members, part) for part in np.array_split(np.arange(windows), 3)]
     for name, low, high in (*found[:1], *(each for each in found[1:] if each[0] == "p50")):
@@ -1595,18 +1646,17 @@ def _drift(search: Search, number: int, size: float) -> Claim | None:
     else:
         return None
     reached = (name, low, high) if size > 0 else (name, high, low)
-    first, end = _bend(search.level(number))
+    first, end = _bend(search.level(members))
     blocks = np.zeros(search.counts.blocks, np.bool_)
     blocks[first:end] = True
     reach = search.counts.in_windows(blocks)
     reach[: search.counts.first] |= first == 0
     reach[search.counts.first + len(blocks) * search.counts.width :] |= end == len(blocks)
-    return _moved(search, DRIFT, number, reach, reached, abs(size), 0)
+    return _moved(ground, DRIFT, together, reach, reached, abs(size), 0)
 
 
-def _moved(search: Search, kind: str, number: int, reach: Bool, reached: Measured, certainty: float, at: int) -> Claim:
+def _moved(ground: Ground, kind: str, together: Together, reach: Bool, reached: Measured, certainty: float, at: int) -> Claim:
     """Return the claim of a step or a drift of a set: from one value to another, its slower part the windows of `reach`."""
-    ground, together = search.ground, search.sums.sets[number]
     name, start, end = reached
     counts = ground.counts(together.members, np.flatnonzero(reach))
     return Claim(
@@ -1624,6 +1674,7 @@ def _moved(search: Search, kind: str, number: int, reach: Bool, reached: Measure
             "from_ns": start,
             "to_ns": end,
             "at_ns": int(ground.start_ns[min(at, ground.shape[1] - 1)]),
+            **as_detail(ground, *together),
         },
     )
 

@@ -24,6 +24,7 @@ from ingest.core.layout import Float
 from ingest.core.quantiles import Ranked, parse_percentiles
 from ingest.query.story.ground import (
     DRIFT,
+    ENOUGH,
     EPISODE,
     FAILURES,
     IMBALANCE,
@@ -43,6 +44,7 @@ from ingest.query.story.ground import (
     Stretches,
     Usual,
     apart,
+    as_detail,
     as_one,
     at_one_time,
     beyond_peers,
@@ -56,6 +58,7 @@ from ingest.query.story.ground import (
     member,
     most_times,
     numbers_by,
+    own_groups,
     part_starts,
     peers_of,
     stretches_of,
@@ -68,6 +71,7 @@ from ingest.query.story.segments import (
     HALF,
     LEAST_TIMES,
     LOGS,
+    MOSTLY,
     Together,
     added_over,
     added_up,
@@ -147,7 +151,25 @@ def stalls(ground: Ground, _so_far: Sequence[Claim] = ()) -> list[Claim]:
                 continue
             claims.append(stall)
             dark[members, max(gap.first - 1, 0) : gap.last + 1] = True
-    return _as_one(ground, [*claims, *_short_stalls(ground, dark)])
+    return [_of_stopped(ground, claim) for claim in _as_one(ground, [*claims, *_short_stalls(ground, dark)])]
+
+
+def _of_stopped(ground: Ground, claim: Claim) -> Claim:
+    """Return the claim of a stall without the groups of which none waited, and that did more than half of the usual meanwhile."""
+    groups = np.array(sorted(covered_groups(ground, claim.who)))
+    starts, step = ground.start_ns, ground.step_ns
+    share = np.clip(np.minimum(starts + step, claim.end_ns) - np.maximum(starts, claim.start_ns), 0, step) / step
+    inside = share > MOSTLY
+    done, rate = ground.samples[groups][:, inside].sum(axis=1), median(ground.samples[groups], axis=1)
+    due = rate * share[inside].sum()
+    waited = _waited(ground, ground.near(claim.start_ns, claim.end_ns), claim.value_ns or np.inf)[groups]
+    stopped = waited | (due < ENOUGH) | (rate * inside.sum() - done >= due / 2)
+    if stopped.all() or not stopped.any():
+        return claim
+    dense = claim.cells.dense
+    dense[groups[~stopped]] = False
+    own = as_detail(ground, claim.who, groups[stopped])
+    return replace(claim, cells=ClaimedCells.of(dense), details={**claim.details, **own})
 
 
 def _is_slow(ground: Ground, members: Int, gap: Gap) -> bool:
@@ -266,7 +288,7 @@ def _waits(ground: Ground, dark: Bool) -> Iterator[Wait]:
             rates = median(near, axis=1)
             gains = rate_gains(ground.samples[:, first:end].sum(axis=1), rates * (end - first))
             mine = [sets[number] for number in having[code]]
-            together = mine[likeliest(mine, gains)]
+            together = mine[likeliest(mine, gains)[0]]
             if 2 * _waited(ground, slice(first - 1, end + 1), longest)[together.members].mean() < 1:
                 continue  # where all stop, one operation of each waits
             series, due = ground.samples[together.members].sum(axis=0), float(rates[together.members].sum())
@@ -507,7 +529,7 @@ def beside_peers(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
     stretches = stretches_of(ground)
     levels = _levels(ground, stretches, so_far)
     events = [stretches.mostly(claim.cells.dense) for claim in so_far if claim.kind in OWN]
-    own = numbers_by(covered_groups(ground, claim.who) for claim in so_far if claim.kind in OWN)
+    own = numbers_by(own_groups(ground, claim) for claim in so_far if claim.kind in OWN)
     often = sum((event.astype(np.int64) for event in events), np.zeros(stretches.samples.shape, np.int64))
 
     @lru_cache(maxsize=2)  # what most members have, who have no event of their own, and that of one who has
@@ -526,7 +548,7 @@ def beside_peers(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
 
 
 def _covered(ground: Ground, claims: Iterable[Claim]) -> set[int]:
-    return {code for claim in claims for code in covered_groups(ground, claim.who)}
+    return {code for claim in claims for code in own_groups(ground, claim)}
 
 
 def _levels(ground: Ground, stretches: Stretches, so_far: Sequence[Claim]) -> list[Level]:
@@ -1080,10 +1102,10 @@ def rhythms(ground: Ground, so_far: Sequence[Claim] = ()) -> list[Claim]:
             if done.var() < PACED * done.mean() and more <= ONE_MORE * len(mine):
                 continue
             gains = every[told - 1]
-        together = likeliest(sets, np.where(free[:, None], gains, -np.inf))
-        if (claim := _rhythm(ground, sets[together], beat, measure, span)) is not None:
+        _, together = likeliest(sets, np.where(free[:, None], gains, -np.inf), noise=1.0)
+        if (claim := _rhythm(ground, together, beat, measure, span)) is not None:
             claims.append(claim)
-            free[sets[together].members] = False
+            free[together.members] = False
     return claims
 
 
@@ -1295,6 +1317,7 @@ def _rhythm(ground: Ground, together: Together, beat: Beat, measure: str, span: 
             "first_ns": int(ground.start_ns[0] + (span.start + max(beat.first, 0)) * step),
             "width_ns": beat.width * step,
             "kept": beat.kept,
+            **as_detail(ground, *together),
         },
     )
 

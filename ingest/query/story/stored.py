@@ -82,6 +82,7 @@ def _document(run: str, rank: int, stamp: str, finding: Finding) -> StoredFindin
 def _finding(content: Mapping[str, Any], source: str) -> Finding:
     told = dict(content)
     told["who"] = tuple((name, value) for name, value in told["who"])
+    told["members"] = tuple(tuple((name, value) for name, value in each) for each in told.get("members", ()))
     told["latency_ns"] = None if told["latency_ns"] is None else tuple(told["latency_ns"])
     told["below"] = tuple(map(Below.from_dict, told.get("below", ())))
     words = shlex.split(told["command"])

@@ -34,6 +34,7 @@ from ingest.query.story.ground import (
     SLOW_MEMBER,
     STALL,
     STEP,
+    THOSE,
     THROTTLED,
     Claim,
     ClaimedCells,
@@ -42,17 +43,19 @@ from ingest.query.story.ground import (
     Labels,
     NoGroundError,
     Story,
+    as_detail,
     at_one_time,
     covered_groups,
     excess_against,
     grounds,
     member,
     numbers_by,
+    own_groups,
     peers_of,
     shared_ns,
     without_data,
 )
-from ingest.query.story.segments import changes
+from ingest.query.story.segments import LEAST_TIMES, SEVERAL, changes, together_of
 from ingest.query.story.shapes import beside_peers, failures, modes, of_the_tail, omissions, rhythms, stalls
 from ingest.query.story.steady import steady_of
 from ingest.query.story.stored import WHOLE, is_whole
@@ -64,6 +67,7 @@ from ingest.query.story.words import NOTHING, OF_THE_REST, reference_sentence, w
 
 
 JOINED = (STALL, RHYTHM, THROTTLED, SLOW_MEMBER, IMBALANCE)  # detectors of others look at all sets of members
+EVENTS = (STALL, RHYTHM)  # of which several members may have one
 ALIKE = 0.02  # of a period, that two rhythms which are one may be apart
 NEAR = 2  # windows that beginnings and ends of one event may be apart on several members
 
@@ -107,10 +111,15 @@ def _one_event(ground: Ground, first: Claim, second: Claim) -> bool:
 
 
 def _collapsed(ground: Ground, claims: list[Claim]) -> list[Claim]:
-    """Return claims about one event as few as labels can describe: of all, else of each member, else of each operation."""
+    """Return claims about one event as few as labels can describe: of all, else of each member, else of each operation.
+
+    What is no state of a member, but something that happened to several, is one claim, whether labels describe these or not.
+    """
     covered = [covered_groups(ground, claim.who) for claim in claims]
     about = numbers_by(covered)
     rest = set(about)
+    if claims[0].kind in EVENTS and len({member(ground.groups[code]) for code in rest}) >= SEVERAL:
+        return [_merged(ground, claims, described(ground, rest) or together_of(ground.groups, sorted(rest)).who)]
     out: list[Claim] = []
     members = dict.fromkeys(member(labels) for labels in ground.groups)
     operations = dict.fromkeys(tuple(label for label in labels if label[0] == OP) for labels in ground.groups)
@@ -123,18 +132,19 @@ def _collapsed(ground: Ground, claims: list[Claim]) -> list[Claim]:
             continue
         mine = sorted({number for code in groups for number in about[code]})
         if all(covered[number] <= groups for number in mine):
-            out.append(_merged([claims[number] for number in mine], who))
+            out.append(_merged(ground, [claims[number] for number in mine], who))
             rest -= groups
     out += [claim for claim, own in zip(claims, covered, strict=True) if own & rest]  # which no labels tell from others
     return out
 
 
-def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
+def _merged(ground: Ground, claims: Sequence[Claim], who: Labels) -> Claim:
     """Return claims about one event as one claim: its extremes and sums, with what the worst of them tells further."""
     if len({id(claim) for claim in claims}) == 1:
         return replace(claims[0], who=who)
     worst = max(claims, key=lambda claim: (claim.times or 0.0, claim.value_ns or 0.0, claim.certainty))
     ranges = [claim.latency_ns for claim in claims if claim.latency_ns is not None]
+    groups = frozenset().union(*(own_groups(ground, claim) for claim in claims))
     dense = np.zeros(worst.cells.shape, np.bool_)
     for claim in claims:
         dense[claim.cells.groups] |= claim.cells.own
@@ -147,6 +157,7 @@ def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
         value_ns=max((claim.value_ns for claim in claims if claim.value_ns is not None), default=None),
         samples=sum(claim.samples for claim in claims),
         missing=sum(claim.missing for claim in claims),
+        details={**worst.details, **as_detail(ground, who, groups)},
         certainty=max(claim.certainty for claim in claims),
         latency_ns=(min(low for low, _ in ranges), max(high for _, high in ranges)) if ranges else None,
     )
@@ -265,7 +276,7 @@ def story_of(ground: Ground, source: str = "", question: Question = WHOLE, detec
     for detect in DETECTORS if detectors is None else detectors:
         claims += detect(ground, claims)
     parts = ground.finer or ground  # claims may name these
-    kept = unexplained_claims(parts, with_data(ground, joined(parts, claims)))
+    kept = unexplained_claims(parts, narrowed(ground, joined(parts, claims)))
     facts = [claim for claim in kept if claim.kind == MODES and not claim.details["changes"]]
     kept = [claim for claim in kept if claim.kind != MODES or claim.details["changes"]]
     excess = excess_with_peers(ground, kept)
@@ -308,7 +319,7 @@ def _of_modes(facts: Sequence[Claim], ground: Ground, source: str) -> list[str]:
 
 def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
     """Return the claims without those that another about the same member explains (see EXPLAINED)."""
-    covered = [covered_groups(ground, claim.who) for claim in claims]
+    covered = [own_groups(ground, claim) for claim in claims]
     hosts = [{member(ground.groups[code]) for code in groups} for groups in covered]
     at_host = numbers_by(hosts)
     members = len({member(labels) for labels in ground.groups})
@@ -317,8 +328,11 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
         other, claim, mine, others = claims[at], claims[number], covered[number], covered[at]
         if other.kind == RHYTHM and claim.kind == SLOW_MEMBER:
             # A rhythm of a member alone lifts its p99 above that of its peers, and leaves its p50 as theirs.
-            of_all = {label for label, _ in other.who} <= {OP} and members > 1
-            return hosts[number] <= hosts[at] and not of_all and of_the_tail(ground, mine)
+            return hosts[number] <= hosts[at] and not 1 < len(hosts[at]) == members and of_the_tail(ground, mine)
+        if other.kind == DRIFT and claim.kind == SLOW_MEMBER and claim.details["measure"] == other.details["measure"]:
+            # What is as quick as its peers at one end of the run is slow by what it becomes.
+            quick = min(other.details["from_ns"], other.details["to_ns"])
+            return mine <= others and quick < LEAST_TIMES * claim.details["typical_ns"]
         pause, event = (claim, other) if claim.kind == STALL else (other, claim)
         if pause.kind == STALL and pause.value_ns is None and event.kind in (EPISODE, EDGE, STEP, RHYTHM, FAILURES):
             # Where a member does less for long, fails, or takes longer in a closed loop, some windows are dark by chance.
@@ -336,27 +350,43 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
     return [claim for number, claim in enumerate(claims) if not any(explains(at, number) for at in near(number))]
 
 
-def with_data(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
-    """Return the claims, each about the groups alone that have data then; where no labels describe these, with their number.
+def narrowed(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
+    """Return the claims, each about the groups alone that did so and have data then; where no labels describe these, how many.
 
     What is said of a set is so of those of which anything is known: where one is left, it is about that.
     """
     parts, names = ground.finer or ground, {name for name, _ in ground.groups[0]}
 
-    def members(codes: Iterable[int]) -> int:
-        return len({tuple(label for label in member(parts.groups[code]) if label[0] in names) for code in codes})
+    def members(codes: Iterable[int]) -> set[Labels]:
+        return {tuple(label for label in member(parts.groups[code]) if label[0] in names) for code in codes}
 
-    def narrowed(claim: Claim) -> Claim | None:
-        groups = covered_groups(parts, claim.who)
-        left = groups - without_data(parts, groups, claim.start_ns, claim.end_ns)
-        if left == groups or not left:
+    def of_those(claim: Claim) -> Claim | None:
+        every = covered_groups(parts, claim.who)
+        lacking = without_data(parts, every, claim.start_ns, claim.end_ns)
+        left = own_groups(parts, claim) - lacking
+        if left == every or not left:
             return claim if left else None
-        who, known, every = described(parts, left), members(left), members(groups)
-        if who is not None or known == every:
-            return replace(claim, who=claim.who if who is None else who)
-        return replace(claim, details={**claim.details, "known": known, "every": every})
+        if (who := described(parts, left)) is not None:
+            return replace(claim, who=who)
+        others = every - lacking - left
+        whole = members(others) - members(left)
+        some = {
+            tuple(label for label in parts.groups[code] if label not in claim.who)
+            for code in others
+            if not members([code]) & whole
+        }
+        those, of = members(left), members(every)
+        told = {
+            "known": len(those),
+            "every": len(of),
+            "dark": len(of - those - whole),
+            "fewer": len(whole) > len(those),  # the fewer are named
+            "spared": (*sorted(whole), *sorted(some)),
+            THOSE: tuple(sorted(those)) if len(those) < len(of) else (),
+        }
+        return replace(claim, details={**claim.details, **told})
 
-    return [claim for claim in map(narrowed, claims) if claim is not None]
+    return [claim for claim in map(of_those, claims) if claim is not None]
 
 
 def excess_with_peers(ground: Ground, claims: Sequence[Claim]) -> Float:
@@ -404,4 +434,4 @@ def _finding(each: Allotted, ground: Ground, total: float, missing: float, sourc
         name: getattr(claim, name) for name in ("kind", "who", "start_ns", "end_ns", "times", "samples", "missing", "latency_ns")
     }
     shares: dict[str, Any] = {"excess_ns": each.excess_ns, "share": share, "missing_share": missing_share}
-    return Finding(run=ground.run, **told, **shares, **asdict(words))
+    return Finding(run=ground.run, **told, **shares, **asdict(words), members=claim.details.get(THOSE, ()))

@@ -29,6 +29,7 @@ from ingest.query.story.ground import (
     SLOW_MEMBER,
     STALL,
     STEP,
+    THOSE,
     THROTTLED,
     Claim,
     Ground,
@@ -76,16 +77,24 @@ def words_of(claim: Claim, ground: Ground, share: float, source: str) -> Words:
         number = about(claim.missing)
         tail += f"{f'; {number}' if tail else f' {number.capitalize()}'} completions did not happen (estimate)"
     tail += "." if tail else ""
-    others = claim.details.get("every", 0) - claim.details.get("known", 0)
-    rest = f" Of the other{'s' * (others > 1)} there is no data then." if others else ""
     return Words(
-        text=sentence_of(claim, ground, claim.details) + rest + tail,
+        text=sentence_of(claim, ground, claim.details) + _others(claim, ground) + tail,
         tail=tail,
         value=_reached(claim),
         consistent=consistent,
         against=claim.against,
         command=command_of(claim, ground, source),
     )
+
+
+def _others(claim: Claim, ground: Ground) -> str:
+    """Return a sentence on those of a set that did not, and those of which there is no data; empty where there are none."""
+    spared, dark = claim.details.get("spared", ()), claim.details.get("dark", 0)
+    named = not spared or claim.details["fewer"]
+    parts = [] if named else [f"not {listed((name_of(who, ground) for who in spared), MOST_NAMED)}"]
+    parts += [f"of the other{'s' * (dark > 1)} there is no data then"] if dark else []
+    text = "; ".join(parts)
+    return f" {text[0].upper()}{text[1:]}." if text else ""
 
 
 def _reached(claim: Claim) -> str:
@@ -145,11 +154,13 @@ def name_of(who: Labels, ground: Ground) -> str:
 
 
 def subject(claim: Claim, ground: Ground) -> tuple[str, bool]:
-    """Return who a claim is about in words, and whether these are several: 5 of 10 hosts, where the others have no data then."""
+    """Return who a claim is about in words, and whether these are several: 5 of 10 hosts, where others have no data."""
     name, details = name_of(claim.who, ground), claim.details
     several = name.startswith("all ")
-    if several and "known" in details:
+    if several and details.get("known", 0) < details.get("every", 0):
         name = name.replace("all", f"{details['known']:,} of {details['every']:,}", 1)
+        if details["fewer"]:
+            name += f" ({listed((name_of(who, ground) for who in details[THOSE]), MOST_NAMED)})"
     return name, several
 
 
@@ -191,8 +202,10 @@ def command_of(claim: Claim, ground: Ground, source: str) -> str:
 
 
 def _where(claim: Claim, names: Sequence[str] | None = None) -> list[str]:
-    """Return the options that choose who it was, or that many labels of it."""
-    wanted = [f"{name}={literal(value)}" for name, value in claim.who if names is None or name in names]
+    """Return the options that choose who it was (a few members by their names), or that many labels of it."""
+    those = claim.details.get(THOSE, ())
+    labels = dict.fromkeys((*claim.who, *(label for who in those for label in who if label[1] and len(those) <= MOST_NAMED)))
+    wanted = [f"{name}={literal(value)}" for name, value in labels if names is None or name in names]
     return [word for text in wanted for word in ("--where", text)]
 
 
