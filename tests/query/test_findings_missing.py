@@ -14,7 +14,19 @@ import pytest
 from ingest.core.coverage import Caveat, Missing
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.query.story.ground import EDGE, EPISODE, IMBALANCE, RHYTHM, STALL, Claim, Ground, grounds, is_lost, most_times
+from ingest.query.story.ground import (
+    EDGE,
+    EPISODE,
+    IMBALANCE,
+    RHYTHM,
+    SLOW_MEMBER,
+    STALL,
+    Claim,
+    Ground,
+    grounds,
+    is_lost,
+    most_times,
+)
 from ingest.query.story.segments import changes
 from ingest.query.story.shapes import beside_peers, stalls
 from ingest.query.story.story import story_of
@@ -181,3 +193,15 @@ def test_hosts_without_data_do_not_make_one_of_two_all(seed: int, event: Callabl
     run.rate[2:, 230:] = 0
     found = [finding for finding in story_of(run.ground()).findings if finding.kind in (EPISODE, EDGE)]
     assert {finding.who for finding in found} == {(("host", "a"),)}
+
+
+@pytest.mark.parametrize("part", [slice(0, 120), slice(250, 400)])
+@pytest.mark.parametrize("hosts", [3, 6])
+def test_what_is_so_throughout_is_said_of_a_host_with_data_of_less_than_half_of_the_run(hosts: int, part: slice) -> None:
+    run = Run(1, hosts=hosts, windows=400, phi=0.3)
+    slower(run, slice(1), slice(None))
+    kept = run.rate[0, part].copy()
+    run.rate[0] = 0
+    run.rate[0, part] = kept
+    (finding,) = story_of(run.ground()).findings
+    assert finding.kind == SLOW_MEMBER and finding.text.startswith("a was ") and finding.times == pytest.approx(2, rel=0.1)

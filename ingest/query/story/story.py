@@ -360,12 +360,12 @@ def narrowed(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
     def members(codes: Iterable[int]) -> set[Labels]:
         return {tuple(label for label in member(parts.groups[code]) if label[0] in names) for code in codes}
 
-    def of_those(claim: Claim) -> Claim | None:
+    def of_those(claim: Claim) -> Claim:
         every = covered_groups(parts, claim.who)
         lacking = without_data(parts, every, claim.start_ns, claim.end_ns)
         left = own_groups(parts, claim) - lacking
-        if left == every or not left:
-            return claim if left else None
+        if left == every or not left:  # what is so throughout is so of the time of which there is data
+            return claim
         if (who := described(parts, left)) is not None:
             return replace(claim, who=who)
         others = every - lacking - left
@@ -386,7 +386,7 @@ def narrowed(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
         }
         return replace(claim, details={**claim.details, **told})
 
-    return [claim for claim in map(of_those, claims) if claim is not None]
+    return list(map(of_those, claims))
 
 
 def excess_with_peers(ground: Ground, claims: Sequence[Claim]) -> Float:
