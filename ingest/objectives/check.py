@@ -480,12 +480,18 @@ def finding_of(episode: Episode, where: Mapping[str, str], findings: Sequence[Fi
     the episode, then the first in the story.
     """
     labels = dict(episode.labels) | ({HOST: episode.worst_host} if episode.worst_host else {})
+
+    def fits_one(finding: Finding) -> bool:
+        """Return whether the episode's labels, as far as they are known, are those of any member that a finding is about."""
+        each = ((*finding.who, *member) for member in finding.members or ((),))
+        return any(
+            all(labels.get(name, value) == value and fits(value, where.get(name, "*")) for name, value in who) for who in each
+        )
+
     fitting = [
         finding
         for finding in findings
-        if finding.start_ns < episode.end_ns
-        and finding.end_ns > episode.start_ns
-        and all(labels.get(name, value) == value and fits(value, where.get(name, "*")) for name, value in finding.who)
+        if finding.start_ns < episode.end_ns and finding.end_ns > episode.start_ns and fits_one(finding)
     ]
 
     def order(finding: Finding) -> tuple[bool, bool]:

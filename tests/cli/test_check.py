@@ -11,6 +11,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -655,6 +656,24 @@ def test_an_episode_belongs_to_what_fits_its_objective_and_its_worst_host(where,
     )
     found = finding_of(episode, where, findings)
     assert (found.text if found else "") == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "worst", "belongs"),
+    [
+        ({}, "node1", True),
+        ({}, "node3", False),
+        ({"host": "node3"}, "", False),
+        ({"host": "node[23]"}, "", True),
+        ({"host": "node2"}, "node2", True),
+        ({"op": "read"}, "node2", False),
+    ],
+)
+def test_what_happened_to_some_hosts_is_no_cause_of_an_episode_of_others(where, worst: str, belongs: bool) -> None:
+    """`2 of 3 hosts write were slower`: `who` is what they have in common."""
+    some = replace(finding("2 of 3 hosts write", 20, 40, op="write"), members=((("host", "node1"),), (("host", "node2"),)))
+    episode = Episode("o", "r", (), "", "99", 1, SECOND, 24 * SECOND, 45 * SECOND, None, False, 0, 1, 0, 0, worst, ENDED)
+    assert (finding_of(episode, where, [some]) is some) == belongs
 
 
 def test_writes_of_a_throttled_host_belong_to_nothing_on_another_host_or_operation(tmp_path: Path) -> None:
