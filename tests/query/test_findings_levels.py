@@ -658,3 +658,12 @@ def test_all_hosts_are_all_that_did_it(stretch: slice, event: Callable[[Run, sli
         elif event is less and finding.times is not None:
             assert finding.times == pytest.approx(0.4, rel=0.1), finding.text
     assert told
+
+
+@pytest.mark.parametrize(("turns", "told"), [((0, 0, 0), 1), ((0, 4, 8), 3)])
+def test_rhythms_of_several_hosts_are_one_where_they_are_in_step(turns: Sequence[int], told: int) -> None:
+    run = Run(2, hosts=10, windows=240, phi=0.3)
+    for host, turn in enumerate(turns):
+        in_turn(run, slice(host, host + 1), slice(turn, None, None))
+    found = [finding for finding in story_of(run.ground()).findings if finding.kind == RHYTHM]
+    assert len(found) == told

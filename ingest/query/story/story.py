@@ -7,6 +7,7 @@ A claim that keeps less than half of its own excess and of its windows, because 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from itertools import chain
@@ -98,13 +99,18 @@ def joined(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
 
 
 def _one_event(ground: Ground, first: Claim, second: Claim) -> bool:
-    """Return whether two claims of a kind may be about one event: they begin and end at the same time, or nearly."""
-    if covered_groups(ground, first.who) & covered_groups(ground, second.who):
+    """Return whether two claims of a kind may be about one event: they begin and end at the same time, or nearly.
+
+    Rhythms are in step, too: what comes back with one period comes at other times on each of several hosts.
+    """
+    if own_groups(ground, first) & own_groups(ground, second):
         return False
-    periods = [float(claim.details.get("period_ns", 1.0)) for claim in (first, second)]
-    if abs(periods[0] / periods[1] - 1) > ALIKE:
-        return False
+    (period, begins), (other, begun) = (
+        (claim.details.get("period_ns", 1.0), claim.details.get("first_ns", 0)) for claim in (first, second)
+    )
     near = NEAR * ground.step_ns
+    if abs(period / other - 1) > ALIKE or abs(math.remainder(begins - begun, period)) > near:
+        return False
     if max(abs(first.start_ns - second.start_ns), abs(first.end_ns - second.end_ns)) <= near:
         return True
     return 2 * shared_ns(first, second) > max(first.end_ns - first.start_ns, second.end_ns - second.start_ns)
