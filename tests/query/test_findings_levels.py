@@ -667,3 +667,16 @@ def test_rhythms_of_several_hosts_are_one_where_they_are_in_step(turns: Sequence
         in_turn(run, slice(host, host + 1), slice(turn, None, None))
     found = [finding for finding in story_of(run.ground()).findings if finding.kind == RHYTHM]
     assert len(found) == told
+
+
+@pytest.mark.parametrize("windows", [2, 5])
+@pytest.mark.parametrize("event", [slower, less])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_some_hosts_did_for_a_moment_is_said_of_these(
+    seed: int, event: Callable[[Run, slice, slice], None], windows: int
+) -> None:
+    """Of 120 operations a second: no other host speaks against a little of it, and all together did a little less."""
+    run = Run(seed, hosts=10, windows=200, phi=0.3, rate=120)
+    event(run, slice(4), slice(100, 100 + windows))
+    (finding,) = story_of(run.ground()).findings
+    assert finding.text.startswith("4 of 10 hosts (a, b, c, d) "), finding.text

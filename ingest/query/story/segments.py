@@ -1285,7 +1285,8 @@ def likeliest(sets: Sequence[Together], gains: Float, noise: float = math.inf, k
     number = int(np.flatnonzero(totals >= totals.max() - max(2.0, 0.02 * totals.max()))[0])
     who, members = sets[number]
     own = gains[members]
-    return number, Together(who, members[own[:, int(own.sum(axis=0).argmax())] >= -AGAINST * noise])
+    best = int(np.maximum(own, 0).sum(axis=0).argmax())  # the effect of those that have one
+    return number, Together(who, members[own[:, best] >= -AGAINST * noise])
 
 
 def _slope(levels: Float) -> tuple[float, float]:
